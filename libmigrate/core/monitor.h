@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Watches one running migration: samples in, at most one action out. No clock and no I/O of its own. */
+#pragma once
+
+#include "libmigrate/core/policy.h"
+#include "libmigrate/core/types.h"
+
+typedef enum MigActionKind {
+  MIG_ACTION_NONE,
+  MIG_ACTION_ABORT,
+  MIG_ACTION_SET_DOWNTIME,
+  MIG_ACTION_START_POST_COPY,
+  MIG_ACTION_PAUSE,
+  MIG_ACTION_COUNT
+} MigActionKind;
+
+/* What to do, why, and what was seen: enough for one line of an event or of the journal. */
+typedef struct MigAction {
+  MigActionKind kind;
+  MigCause cause;       /* of an abort */
+  uint64_t downtime_ms; /* of SET_DOWNTIME */
+  char message[320];    /* one sentence with the numbers */
+} MigAction;
+
+const char *mig_action_name(MigActionKind kind);
+
+/* The best of what was reached so far, of memory or of disks. */
+typedef struct MigProgressMark {
+  bool seen;
+  uint64_t best_remaining_bytes;
+  uint64_t at_ms;
+} MigProgressMark;
+
+/* Opaque by custom: only monitor.c and its tests look inside. A plain struct, so that it needs no memory of its own. */
+typedef struct MigMonitor {
+  MigPolicy policy;
+  uint64_t start_ms;
+  uint64_t memory_bytes;
+  uint64_t disk_bytes;
+  bool abort_asked;
+  bool have_last;
+  MigSample last;          /* the last valid one */
+  MigProgressMark memory;
+  MigProgressMark disk;
+  uint64_t last_flow_ms;   /* when bytes were last seen to move */
+  uint64_t iteration_low_bytes; /* the lowest remaining of the iteration under way */
+  uint64_t percent;        /* never falls */
+} MigMonitor;
+
+/* `start_ms` is when the migration began: on a re-attach the original one, so that deadlines hold. */
+void mig_monitor_init(MigMonitor *monitor, const MigPolicy *policy, uint64_t start_ms, uint64_t memory_bytes,
+                      uint64_t disk_bytes);
+
+/* Takes changed goals. They hold from the next step on. */
+void mig_monitor_set_policy(MigMonitor *monitor, const MigPolicy *policy);
+
+/* One step. To be called at each sample, and about once a second without one (sample->valid false), since the
+ * deadlines do not wait for numbers. ret_action is always written. An abort is decided once. */
+void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *ret_action);
+
+/* The deadline in the clock of start_ms, or UINT64_MAX for none. */
+uint64_t mig_monitor_deadline_ms(const MigMonitor *monitor);
+
+/* 0 to 99, never falls. */
+unsigned mig_monitor_percent(const MigMonitor *monitor);
+
+/* What stage the last sample shows. */
+MigStage mig_monitor_stage(const MigMonitor *monitor);
+
+/* Smooths a bandwidth over about two seconds from the bytes that moved between samples. */
+typedef struct MigBandwidth {
+  bool seen;
+  uint64_t at_ms;
+  uint64_t processed_bytes;
+  double bytes_per_s;
+} MigBandwidth;
+
+uint64_t mig_bandwidth_update(MigBandwidth *bandwidth, uint64_t now_ms, uint64_t processed_bytes);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Goals for a move: every key with its unit, range and default, as a table. Conflicts between keys as data. */
+#pragma once
+
+#include "libmigrate/core/types.h"
+
+typedef enum MigCompression {
+  MIG_COMPRESSION_NONE,
+  MIG_COMPRESSION_XBZRLE,
+  MIG_COMPRESSION_ZLIB,
+  MIG_COMPRESSION_ZSTD,
+  MIG_COMPRESSION_COUNT
+} MigCompression;
+
+typedef enum MigTls { MIG_TLS_NO, MIG_TLS_YES, MIG_TLS_REQUIRE, MIG_TLS_COUNT } MigTls;
+
+typedef enum MigCopyDisks {
+  MIG_COPY_DISKS_NONE,
+  MIG_COPY_DISKS_ALL,
+  MIG_COPY_DISKS_INCREMENTAL,
+  MIG_COPY_DISKS_COUNT
+} MigCopyDisks;
+
+/* Highest first: the order in which jobs leave the queue. */
+typedef enum MigPriority {
+  MIG_PRIORITY_RUNNING,
+  MIG_PRIORITY_CRITICAL,
+  MIG_PRIORITY_USER,
+  MIG_PRIORITY_MAINTENANCE,
+  MIG_PRIORITY_DEFAULT,
+  MIG_PRIORITY_COUNT
+} MigPriority;
+
+/* The order is that of the interface file's type Policy. */
+typedef enum MigPolicyKey {
+  MIG_POLICY_MAX_DOWNTIME_MS,
+  MIG_POLICY_MAX_PAUSE_MS,
+  MIG_POLICY_ALLOW_POST_COPY,
+  MIG_POLICY_ALLOW_AUTO_CONVERGE,
+  MIG_POLICY_MAX_THROTTLE_PCT,
+  MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB,
+  MIG_POLICY_DISK_TIMEOUT_S_PER_GIB,
+  MIG_POLICY_PROGRESS_TIMEOUT_S,
+  MIG_POLICY_BANDWIDTH_BYTES_PER_S,
+  MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S,
+  MIG_POLICY_PARALLEL_CONNECTIONS,
+  MIG_POLICY_COMPRESSION,
+  MIG_POLICY_TLS,
+  MIG_POLICY_ZEROCOPY,
+  MIG_POLICY_TUNNELLED,
+  MIG_POLICY_COPY_DISKS,
+  MIG_POLICY_PERSIST_TARGET,
+  MIG_POLICY_UNDEFINE_SOURCE,
+  MIG_POLICY_PRIORITY,
+  MIG_POLICY_KEY_COUNT
+} MigPolicyKey;
+
+/* All values as numbers: bool 0/1, enums by their value, sizes and times in the unit of the key's name.
+ * Indexed by key, so that resolving, tuning, storing and printing are loops over the table. */
+typedef struct MigPolicy {
+  uint64_t values[MIG_POLICY_KEY_COUNT];
+  uint32_t set; /* bit per key: given here, not merely a default */
+} MigPolicy;
+
+typedef enum MigPolicyType { MIG_POLICY_TYPE_INT, MIG_POLICY_TYPE_BOOL, MIG_POLICY_TYPE_ENUM } MigPolicyType;
+
+/* When a key may still be changed on a job. */
+typedef enum MigTunable {
+  MIG_TUNABLE_BEFORE_START, /* while pending */
+  MIG_TUNABLE_ALWAYS        /* also while migrating */
+} MigTunable;
+
+typedef struct MigPolicyKeyInfo {
+  MigPolicyKey key;
+  const char *name;
+  MigPolicyType type;
+  const char *const *enum_names; /* NULL-terminated, for ENUM */
+  uint64_t min, max;             /* inclusive, for INT */
+  uint64_t default_value;
+  MigTunable tunable;
+  const char *summary; /* half a sentence for --help */
+} MigPolicyKeyInfo;
+
+/* The row of a key. Never NULL for a key below MIG_POLICY_KEY_COUNT. */
+const MigPolicyKeyInfo *mig_policy_key_info(MigPolicyKey key);
+
+/* The row of a name, or NULL. */
+const MigPolicyKeyInfo *mig_policy_key_by_name(const char *name);
+
+/* All defaults, nothing set. */
+void mig_policy_init(MigPolicy *policy);
+
+/* What is set in `over` replaces what is in `policy`, and counts as set there. */
+void mig_policy_merge(MigPolicy *policy, const MigPolicy *over);
+
+typedef enum MigPolicyError {
+  MIG_POLICY_OK,
+  MIG_POLICY_ERROR_UNKNOWN_KEY,
+  MIG_POLICY_ERROR_NOT_A_NUMBER,
+  MIG_POLICY_ERROR_OUT_OF_RANGE,
+  MIG_POLICY_ERROR_NOT_A_BOOLEAN,
+  MIG_POLICY_ERROR_UNKNOWN_VALUE,
+  MIG_POLICY_ERROR_COUNT
+} MigPolicyError;
+
+/* Sets one key from text as a person writes it. Numbers take the suffixes K, M, G, T (of 1024) for bytes, ms, s, min, h
+ * for times (converted to the key's unit; a fraction of it is refused); booleans are yes, no, true, false, on, off, 1, 0. On
+ * error the policy is as it was, and ret_message (NUL-terminated, cut to size) says what would be accepted. */
+MigPolicyError mig_policy_set_text(MigPolicy *policy, const char *name, const char *text, char *ret_message,
+                                   size_t message_size);
+
+/* Sets one key from a number (INT: the value; BOOL: 0 or 1; ENUM: the index). */
+MigPolicyError mig_policy_set(MigPolicy *policy, MigPolicyKey key, uint64_t value, char *ret_message,
+                              size_t message_size);
+
+/* The value as text that mig_policy_set_text() takes: "300", "yes", "xbzrle". */
+void mig_policy_format(const MigPolicy *policy, MigPolicyKey key, char *ret_text, size_t text_size);
+
+static inline uint64_t mig_policy_get(const MigPolicy *policy, MigPolicyKey key) {
+  return policy->values[key];
+}
+
+/* What the domain and the hypervisors are, as far as it bears on which keys go together. */
+typedef struct MigPolicyFacts {
+  bool passthrough;               /* the domain has a host device assigned */
+  bool local_disks;               /* the domain has disks that the target does not see */
+  uint64_t qemu_version;          /* as libvirt counts: 7002000; 0: unknown. The lower of both ends */
+  uint64_t libvirt_version;       /* 9000000; 0: unknown. The lower of both ends */
+} MigPolicyFacts;
+
+/* Two things that exclude each other, or one that needs the other. */
+typedef struct MigConflict {
+  const char *code;             /* POST_COPY_PARALLEL */
+  MigPolicyKey keys[2];         /* the keys to name; the second may be MIG_POLICY_KEY_COUNT: none */
+  const char *message;          /* what excludes what, why, and what would do */
+} MigConflict;
+
+/* Writes the conflicts of a policy to ret_conflicts, at most max, and returns how many there are in all. */
+size_t mig_policy_conflicts(const MigPolicy *policy, const MigPolicyFacts *facts, const MigConflict **ret_conflicts,
+                            size_t max);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What all of libmigrate speaks of: phases, stages, causes, a sample of a running migration. Plain data. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MIG_MIB_BYTES (UINT64_C(1) << 20)
+#define MIG_GIB_BYTES (UINT64_C(1) << 30)
+
+/* A table entry for an enum value: what the wire, the journal and the terminal call it. */
+#define MIG_ENUM_UNKNOWN (-1)
+
+/* Where a job is in its life. The last three are final. */
+typedef enum MigPhase {
+  MIG_PHASE_PENDING,
+  MIG_PHASE_PREPARING,
+  MIG_PHASE_MIGRATING,
+  MIG_PHASE_RECOVERING,
+  MIG_PHASE_SUCCEEDED,
+  MIG_PHASE_FAILED,
+  MIG_PHASE_ABORTED,
+  MIG_PHASE_COUNT
+} MigPhase;
+
+/* What the migration is doing while the phase is migrating or recovering. */
+typedef enum MigStage {
+  MIG_STAGE_NONE,
+  MIG_STAGE_PRE_COPY,
+  MIG_STAGE_AUTO_CONVERGE,
+  MIG_STAGE_STOP_AND_COPY,
+  MIG_STAGE_POST_COPY,
+  MIG_STAGE_COUNT
+} MigStage;
+
+typedef enum MigDirection { MIG_DIRECTION_OUTGOING, MIG_DIRECTION_INCOMING, MIG_DIRECTION_COUNT } MigDirection;
+
+/* Why a job ended without success. Named as in the interface file, whose order this is. */
+typedef enum MigCause {
+  MIG_CAUSE_NONE,
+  MIG_CAUSE_USER_ABORT,
+  MIG_CAUSE_DEADLINE,
+  MIG_CAUSE_NO_PROGRESS,  /* data flows, but no iteration gets further than the best before it */
+  MIG_CAUSE_LINK_STALLED, /* no data flows */
+  MIG_CAUSE_LINK_LOST,
+  MIG_CAUSE_NOT_CONVERGING,
+  MIG_CAUSE_PENDING_TIMEOUT,
+  MIG_CAUSE_PREPARE_TIMEOUT,
+  MIG_CAUSE_TARGET_UNREACHABLE,
+  MIG_CAUSE_SAME_HOST,
+  MIG_CAUSE_DOMAIN_NOT_RUNNING,
+  MIG_CAUSE_DOMAIN_BUSY,
+  MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET,
+  MIG_CAUSE_REFUSED,
+  MIG_CAUSE_POLICY_CONFLICT,
+  MIG_CAUSE_GUEST_STOPPED,
+  MIG_CAUSE_SOURCE_UNREACHABLE,
+  MIG_CAUSE_POST_COPY_FAILED,
+  MIG_CAUSE_CANCELLED_ELSEWHERE,
+  MIG_CAUSE_LIBVIRT_ERROR,
+  MIG_CAUSE_INTERNAL,
+  MIG_CAUSE_COUNT
+} MigCause;
+
+/* Names as on the wire: "post_copy", "USER_ABORT". NULL for a value out of range. */
+const char *mig_phase_name(MigPhase phase);
+const char *mig_stage_name(MigStage stage);
+const char *mig_direction_name(MigDirection direction);
+const char *mig_cause_name(MigCause cause);
+
+/* The value of a name, or MIG_ENUM_UNKNOWN. */
+int mig_phase_from_name(const char *name);
+int mig_stage_from_name(const char *name);
+int mig_direction_from_name(const char *name);
+int mig_cause_from_name(const char *name);
+
+/* One sentence that an operator can act on, for when nothing better is known. Never NULL. */
+const char *mig_cause_describe(MigCause cause);
+
+/* True for the causes that are found before anything moves: a check refused. */
+bool mig_cause_is_refusal(MigCause cause);
+
+bool mig_phase_is_final(MigPhase phase);
+
+/* May a job go from one phase to another? A phase never goes to itself. */
+bool mig_phase_may_follow(MigPhase from, MigPhase to);
+
+/* One reading of a running migration's numbers, in base units. */
+typedef struct MigSample {
+  uint64_t now_ms; /* monotonic, of when the numbers were read */
+  bool valid;      /* false: the numbers could not be read; only now_ms counts */
+  bool active;     /* the job runs (not set up yet, or ended: false) */
+  bool post_copy;  /* the guest runs at the target */
+
+  uint64_t elapsed_ms; /* as libvirt counts it */
+  uint64_t memory_total_bytes;
+  uint64_t memory_processed_bytes;
+  uint64_t memory_remaining_bytes; /* a sawtooth: compare at iteration boundaries only */
+  uint64_t memory_bps_bytes_per_s; /* what libvirt says: of the last 100 ms, jumpy */
+  uint64_t disk_total_bytes;
+  uint64_t disk_processed_bytes;
+  uint64_t disk_remaining_bytes;
+  uint64_t disk_bps_bytes_per_s;
+  uint64_t dirty_rate_bytes_per_s;
+  uint64_t page_size_bytes;
+  uint64_t iteration;
+  uint64_t throttle_pct;
+  uint64_t expected_downtime_ms;
+  uint64_t post_copy_requests;
+  uint64_t bandwidth_bytes_per_s; /* smoothed by mig_bandwidth_update(); filled in by the reader */
+} MigSample;

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The one seam to the hypervisor: what the agent asks of libvirt, as a vtable. Tests put a fake here and nowhere else. */
+#pragma once
+
+#include "libmigrate/core/policy.h"
+#include "libmigrate/core/types.h"
+#include "libmigrate/core/verdict.h"
+
+#include <glib.h>
+
+#define MIG_UUID_STRING_SIZE 37
+
+/* Why a call of the driver failed. libvirt's own code and text stay in the message ("libvirt error 38: …") and
+ * can be had apart by mig_virt_error_get_libvirt(). */
+#define MIG_VIRT_ERROR (mig_virt_error_quark())
+GQuark mig_virt_error_quark(void);
+
+typedef enum MigVirtError {
+  MIG_VIRT_ERROR_UNREACHABLE,    /* no connection, or it broke during the call */
+  MIG_VIRT_ERROR_TIMEOUT,        /* no answer within the bound */
+  MIG_VIRT_ERROR_NO_DOMAIN,      /* not defined there */
+  MIG_VIRT_ERROR_NOT_RUNNING,    /* the operation needs an active domain or job */
+  MIG_VIRT_ERROR_DENIED,         /* authentication, polkit, access drivers */
+  MIG_VIRT_ERROR_SAME_HOST,
+  MIG_VIRT_ERROR_EXISTS,         /* a domain of that name or UUID is active at the target */
+  MIG_VIRT_ERROR_BUSY,           /* another job holds the domain */
+  MIG_VIRT_ERROR_ABORTED,        /* the migration was cancelled */
+  MIG_VIRT_ERROR_STILL_RUNNING,  /* post-copy resume: QEMU's migration still runs; watch it */
+  MIG_VIRT_ERROR_UNSUPPORTED,    /* libvirt, QEMU or the domain's configuration cannot */
+  MIG_VIRT_ERROR_INVALID,        /* a bad argument, such as a malformed URI */
+  MIG_VIRT_ERROR_FAILED,         /* anything else: see libvirt's text */
+  MIG_VIRT_ERROR_COUNT
+} MigVirtError;
+
+const char *mig_virt_error_name(MigVirtError error);
+
+/* What libvirt said, if the error came from it. ret_message is borrowed from the error's message. */
+bool mig_virt_error_get_libvirt(const GError *error, int *ret_code, const char **ret_message);
+
+typedef struct MigDriver MigDriver;
+typedef struct MigConn MigConn; /* one connection to one libvirtd; may be used from several threads at once */
+
+/* The host behind a connection. */
+typedef struct MigHostFacts {
+  char uuid[MIG_UUID_STRING_SIZE]; /* of the host */
+  char *hostname;
+  uint64_t libvirt_version;    /* 9000000 */
+  uint64_t hypervisor_version; /* 7002000 */
+} MigHostFacts;
+
+void mig_host_facts_clear(MigHostFacts *facts);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigHostFacts, mig_host_facts_clear)
+
+/* A domain, as far as a migration of it goes. */
+typedef struct MigDomainFacts {
+  char uuid[MIG_UUID_STRING_SIZE];
+  char *name;
+  MigEndState state;
+  bool persistent;
+  uint64_t memory_bytes;     /* all that the guest may use, and so what is migrated at first */
+  uint64_t local_disk_bytes; /* capacity of the writable disks that the policy may have to copy */
+  bool passthrough;          /* a host device is assigned */
+  char *emulator;            /* path; for warming the target's capabilities */
+  char *machine;
+  char *arch;
+  char *virt_type;
+} MigDomainFacts;
+
+void mig_domain_facts_clear(MigDomainFacts *facts);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainFacts, mig_domain_facts_clear)
+
+/* How the domain stands at one end, for a verdict. */
+typedef struct MigDomainStatus {
+  MigEndState state;
+  bool persistent;
+  bool job_active;   /* a migration job, outgoing or incoming */
+  bool job_outgoing;
+} MigDomainStatus;
+
+/* The final count of a migration. */
+typedef struct MigFinalStats {
+  bool have_downtime;
+  uint64_t downtime_ms; /* libvirt's own, network part included */
+  uint64_t downtime_net_ms;
+  uint64_t total_time_ms;
+  uint64_t transferred_bytes;
+  MigSample last; /* memory totals, iterations and so on at the end */
+} MigFinalStats;
+
+/* What a migration is to be. */
+typedef struct MigMigrateRequest {
+  char uuid[MIG_UUID_STRING_SIZE];
+  const char *target_uri;  /* libvirt URI of the target, as the source's libvirtd reaches it (peer to peer) */
+  const char *migrate_uri; /* or NULL */
+  MigPolicy policy;
+  MigPolicyFacts facts;
+  bool resume_post_copy;
+} MigMigrateRequest;
+
+typedef enum MigVirtEventKind {
+  MIG_VIRT_EVENT_ITERATION, /* a new pass over memory began: `iteration` */
+  MIG_VIRT_EVENT_JOB_DONE,  /* a job ended: `final` (if success) */
+  MIG_VIRT_EVENT_STATE,     /* the domain's state changed: `state` */
+  MIG_VIRT_EVENT_CLOSED     /* the connection broke; no uuid */
+} MigVirtEventKind;
+
+typedef struct MigVirtEvent {
+  MigVirtEventKind kind;
+  char uuid[MIG_UUID_STRING_SIZE];
+  uint64_t iteration;
+  bool success;
+  MigFinalStats final;
+  MigEndState state;
+  char detail[64]; /* libvirt's name of the event: "suspended: post-copy" */
+} MigVirtEvent;
+
+/* Called on a thread of the driver's own. The event is borrowed: copy what is needed, post it elsewhere, return. */
+typedef void (*MigVirtEventFunc)(const MigVirtEvent *event, gpointer user_data);
+
+/* Every function may block and is bounded: by the connection's keepalive (about 30 s) where nothing shorter is
+ * said. All but migrate() answer in milliseconds from a libvirtd in good health. `conn` is borrowed. */
+typedef struct MigDriverOps {
+  const char *name;
+
+  /* Connects, for at most timeout_ms. `events` may be NULL. Owned by the caller: close(). */
+  MigConn *(*open)(MigDriver *driver, const char *uri, unsigned timeout_ms, MigVirtEventFunc events,
+                   gpointer user_data, GError **error);
+  /* No event is delivered once it has returned. Never waits for a server that does not answer. */
+  void (*close)(MigConn *conn);
+  bool (*is_alive)(MigConn *conn);
+
+  bool (*host_facts)(MigConn *conn, MigHostFacts *ret_facts, GError **error);
+
+  /* By name or UUID (a name that looks like a UUID is looked up as one first). */
+  bool (*domain_facts)(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts, GError **error);
+
+  /* Not defined there is an answer (MIG_END_ABSENT), not an error. */
+  bool (*domain_status)(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
+
+  /* Makes the target probe the emulator, which costs seconds the first time and would be paid in the migration. */
+  bool (*warm_target)(MigConn *target, const MigDomainFacts *facts, GError **error);
+
+  /* Sits in the migration until it ends. False does not mean that the domain did not move: ask both ends. */
+  bool (*migrate)(MigConn *conn, const MigMigrateRequest *request, GError **error);
+
+  /* Numbers of the running job. No job is an answer: ret_sample->valid true, active false. now_ms and the
+   * smoothed bandwidth are the caller's to fill in. */
+  bool (*job_stats)(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
+
+  /* Final numbers of the last migration, kept by libvirt at the source or the target. */
+  bool (*final_stats)(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
+
+  bool (*abort_job)(MigConn *conn, const char *uuid, GError **error);
+  bool (*set_max_downtime)(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error);
+  bool (*set_bandwidth)(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy, GError **error);
+  bool (*start_post_copy)(MigConn *conn, const char *uuid, GError **error);
+  bool (*suspend)(MigConn *conn, const char *uuid, GError **error);
+  bool (*resume)(MigConn *conn, const char *uuid, GError **error);
+
+  void (*free)(MigDriver *driver);
+} MigDriverOps;
+
+/* Drivers embed this as their first member. */
+struct MigDriver {
+  const MigDriverOps *ops;
+};
+
+/* The real one. One for each process: it starts libvirt's event loop on a thread of its own, which runs GLib's
+ * default main context, so nothing else may run that context. */
+MigDriver *mig_driver_libvirt_new(GError **error);
+
+void mig_driver_free(MigDriver *driver);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(MigDriver, mig_driver_free)

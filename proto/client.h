@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A blocking varlink client: one connection, calls one after the other or pipelined. For command-line tools. */
+#pragma once
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+typedef struct VarlinkClient VarlinkClient;
+
+#define VARLINK_CLIENT_ERROR (varlink_client_error_quark())
+GQuark varlink_client_error_quark(void);
+
+typedef enum VarlinkClientError {
+  VARLINK_CLIENT_ERROR_CONNECT,      /* nobody there, or no permission: the message says which */
+  VARLINK_CLIENT_ERROR_PERMISSION,   /* connect() refused by the socket's mode */
+  VARLINK_CLIENT_ERROR_DISCONNECTED, /* the server closed the connection before its answer */
+  VARLINK_CLIENT_ERROR_TIMEOUT,
+  VARLINK_CLIENT_ERROR_PROTOCOL,     /* what came is no varlink reply */
+  VARLINK_CLIENT_ERROR_INTERRUPTED   /* a signal came while waiting; call again to go on */
+} VarlinkClientError;
+
+typedef enum VarlinkCallFlags {
+  VARLINK_CALL_MORE = 1 << 0,
+  VARLINK_CALL_ONEWAY = 1 << 1
+} VarlinkCallFlags;
+
+/* One answer. */
+typedef struct VarlinkReply {
+  json_t *parameters; /* an object, never NULL after a success */
+  char *error;        /* full name, or NULL */
+  bool continues;
+} VarlinkReply;
+
+void varlink_reply_clear(VarlinkReply *reply);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(VarlinkReply, varlink_reply_clear)
+
+VarlinkClient *varlink_client_connect(const char *path, GError **error);
+
+/* Works on a connected socket. Takes `fd`. */
+VarlinkClient *varlink_client_new_for_fd(int fd);
+
+void varlink_client_free(VarlinkClient *client);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(VarlinkClient, varlink_client_free)
+
+int varlink_client_get_fd(const VarlinkClient *client);
+
+/* Sends a call. Takes `parameters` (NULL: {}). */
+bool varlink_client_send(VarlinkClient *client, const char *method, json_t *parameters, VarlinkCallFlags flags,
+                         GError **error);
+
+/* Waits for the next answer for at most `timeout_ms` (-1: for ever). An error that the server answered is a
+ * success here, with ret_reply->error set. */
+bool varlink_client_receive(VarlinkClient *client, int timeout_ms, VarlinkReply *ret_reply, GError **error);
+
+/* Sends one call and waits for its one answer. Takes `parameters`. */
+bool varlink_client_call(VarlinkClient *client, const char *method, json_t *parameters, int timeout_ms,
+                         VarlinkReply *ret_reply, GError **error);

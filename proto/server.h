@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A varlink server on a Unix stream socket: connections, limits, dispatch. Knows nothing of handoffd. */
+#pragma once
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+typedef struct VarlinkServer VarlinkServer;
+
+/* One call that a client made and that has not been answered yet. Reference counted; everything that is
+ * done with it is done on the thread that runs the server's context. */
+typedef struct VarlinkCall VarlinkCall;
+
+/* Who is at the other end, by SO_PEERCRED and SO_PEERGROUPS at the time of connect(). */
+typedef struct VarlinkPeer {
+  uid_t uid;
+  gid_t gid;
+  pid_t pid;
+  const gid_t *groups; /* supplementary groups */
+  size_t n_groups;
+} VarlinkPeer;
+
+/* What org.varlink.service.GetInfo tells. */
+typedef struct VarlinkServiceInfo {
+  const char *vendor;
+  const char *product;
+  const char *version;
+  const char *url;
+} VarlinkServiceInfo;
+
+/* Each can be reached by a client; reaching it is answered by a named error or ends that client's connection
+ * only. 0 takes the default that is given here. */
+typedef struct VarlinkLimits {
+  size_t max_message_bytes;         /* 16 MiB: one message in; longer ones end the connection */
+  size_t max_queued_bytes;          /* 16 MiB: unsent output of a connection past which it reads no more calls */
+  unsigned max_connections;         /* 4096 */
+  unsigned max_connections_per_uid; /* 1024 */
+  unsigned partial_message_timeout_ms; /* 30,000: half a message and then silence ends the connection */
+} VarlinkLimits;
+
+/* Handles one call. `parameters` is borrowed, has been checked against the interface, and is an object. The
+ * function answers at once or keeps a reference of the call and answers later; a call that is released
+ * unanswered is answered by the server with an internal error. */
+typedef void (*VarlinkMethodFunc)(VarlinkCall *call, json_t *parameters, gpointer user_data);
+
+/* May this peer make this call? Asked before the parameters are looked at. */
+typedef bool (*VarlinkAuthorizeFunc)(const VarlinkPeer *peer, const char *method, gpointer user_data);
+
+typedef struct VarlinkMethod {
+  const char *name;       /* without the interface: "Start" */
+  VarlinkMethodFunc func; /* NULL: answered with MethodNotImplemented */
+  bool streams;           /* answers more than once, so that a call without `more` gets ExpectedMore */
+} VarlinkMethod;
+
+/* `context` is borrowed for the life of the server; `info` and `limits` are copied (limits may be NULL). */
+VarlinkServer *varlink_server_new(GMainContext *context, const VarlinkServiceInfo *info, const VarlinkLimits *limits);
+
+/* Closes all connections; calls that are kept somewhere become unanswerable, which is no error. NULL is fine. */
+void varlink_server_free(VarlinkServer *server);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(VarlinkServer, varlink_server_free)
+
+void varlink_server_set_authorize(VarlinkServer *server, VarlinkAuthorizeFunc func, gpointer user_data);
+
+/* Serves an interface. `description` is the text of the interface file; it and `methods` are borrowed for the
+ * life of the server. Methods of the interface that `methods` does not name answer MethodNotImplemented; a
+ * method there that the interface does not have is an error. */
+bool varlink_server_add_interface(VarlinkServer *server, const char *description, const VarlinkMethod *methods,
+                                  size_t n_methods, gpointer user_data, GError **error);
+
+/* Accepts on a socket that listens already (socket activation). Takes `fd`. May be called more than once. */
+bool varlink_server_listen_fd(VarlinkServer *server, int fd, GError **error);
+
+/* Makes a socket at `path` with `mode` (and group `gid`, unless it is (gid_t)-1). A stale socket file is
+ * replaced; a live one (somebody accepts there) or a file that is no socket is an error. */
+bool varlink_server_listen_path(VarlinkServer *server, const char *path, mode_t mode, gid_t gid, GError **error);
+
+unsigned varlink_server_get_n_connections(const VarlinkServer *server);
+
+VarlinkCall *varlink_call_ref(VarlinkCall *call);
+void varlink_call_unref(VarlinkCall *call);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(VarlinkCall, varlink_call_unref)
+
+const VarlinkPeer *varlink_call_get_peer(const VarlinkCall *call);
+const char *varlink_call_get_method(const VarlinkCall *call); /* "io.handoffd.Agent.Start" */
+bool varlink_call_wants_more(const VarlinkCall *call);
+
+/* False once the client is gone or the call has been answered for good. */
+bool varlink_call_is_open(const VarlinkCall *call);
+
+/* Answers. Takes `parameters` (NULL: {}). With `continues` more answers follow. Does nothing on a call that is
+ * not open. A oneway call swallows answers and errors alike. */
+void varlink_call_reply(VarlinkCall *call, json_t *parameters, bool continues);
+
+/* The same with a whole message that was encoded before by varlink_encode_reply(), so that many watchers
+ * share one encoding. `continues` must be what the message says. */
+void varlink_call_reply_encoded(VarlinkCall *call, GBytes *message, bool continues);
+
+/* Answers with an error, by its full name. Takes `parameters` (NULL: {}). */
+void varlink_call_error(VarlinkCall *call, const char *name, json_t *parameters);
+
+void varlink_call_invalid_parameter(VarlinkCall *call, const char *parameter);
+void varlink_call_permission_denied(VarlinkCall *call);
+
+/* Output of this call's connection that the kernel has not taken yet. */
+size_t varlink_call_get_queued_bytes(const VarlinkCall *call);
+
+/* `drained` is called when the output has gone out after it was not; `closed` when the client went away
+ * before the last answer. Either may be NULL. Cleared once the call is answered for good. */
+void varlink_call_set_hooks(VarlinkCall *call, void (*drained)(VarlinkCall *, gpointer),
+                            void (*closed)(VarlinkCall *, gpointer), gpointer user_data);
+
+/* A reply as the bytes that go over the wire, with its NUL. Takes `parameters`. */
+GBytes *varlink_encode_reply(json_t *parameters, bool continues);
