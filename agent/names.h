@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the journal calls things: the MESSAGE_ID of each lifecycle event, and the names of the fields. */
+#pragma once
+
+/* Never reuse an id for another meaning: alerts match on it. Each has an entry in systemd/handoffd.catalog,
+ * which tests/systemd/run holds against this list. The fields that an entry's text shows (@JOB_ID@…) are to
+ * be sent with the message. */
+
+/* the agent serves its socket, and has taken up the jobs it found */
+#define NAMES_MESSAGE_AGENT_STARTED "c945a21f0d1149d6907d0de9932e00f2"
+
+/* the agent ends; migrations that run go on */
+#define NAMES_MESSAGE_AGENT_STOPPED "aea4fd21c87f44e6acb1a7b7b3c5a251"
+
+/* a line of the configuration was not understood, and has no effect */
+#define NAMES_MESSAGE_CONFIG_WARNING "15fd88f01378488282c1fa9d9df3bbb7"
+
+/* the libvirtd of this node does not answer */
+#define NAMES_MESSAGE_LIBVIRT_LOST "002b1125c3f340b591ccef078edecffd"
+
+/* it answers again */
+#define NAMES_MESSAGE_LIBVIRT_BACK "fcd75f6a246c4009ab2ed5c33fefdb7d"
+
+/* a move was asked for and is on stable storage */
+#define NAMES_MESSAGE_JOB_ACCEPTED "e9750b7ee37d47faa81bc4bf8cfbcf90"
+
+/* the migration of a job began */
+#define NAMES_MESSAGE_JOB_STARTED "f934e7abbcac43bd9cda63028349ced6"
+
+/* its stage changed: pre_copy, auto_converge, stop_and_copy, post_copy */
+#define NAMES_MESSAGE_JOB_STAGE "9b1833f1d6da49649cb1fcbd7598e80e"
+
+/* the monitor decided to go on in another way, with its numbers */
+#define NAMES_MESSAGE_JOB_DECISION "0063f0f7e83f49039545ad85bd4413b4"
+
+/* the agent aborts a move by itself: deadline, no progress, link stalled, not converging */
+#define NAMES_MESSAGE_JOB_GUARD "cab38085997342dcb4e1274a3eb0074b"
+
+/* the goals of a job were changed */
+#define NAMES_MESSAGE_JOB_TUNED "00c5f4015de141d4aecd099c99be4feb"
+
+/* a caller asked for an end of the move */
+#define NAMES_MESSAGE_JOB_ABORT_REQUESTED "3dee0ccaeeae4e1b95e2ef35742efcec"
+
+/* runs at the target, and only there */
+#define NAMES_MESSAGE_JOB_SUCCEEDED "cef20be7cd654e129f0e1ad0f4fd5da1"
+
+/* did not move; why is in CAUSE */
+#define NAMES_MESSAGE_JOB_FAILED "51ba5b5a1bd847689ce82b1dd4a46f48"
+
+/* ended on request or by a guard; runs at the source */
+#define NAMES_MESSAGE_JOB_ABORTED "99a8b8228b0740fba67e260a6345a645"
+
+/* the link was lost in post-copy, or an outcome is being found out */
+#define NAMES_MESSAGE_JOB_RECOVERING "51311b89215c4579b1420823b7604c80"
+
+/* after a restart of the agent, a job is taken up again */
+#define NAMES_MESSAGE_JOB_ADOPTED "b0446c7a01b34c77a967d36db5cee94e"
+
+/* an end does not answer, so nobody can say where the domain runs */
+#define NAMES_MESSAGE_JOB_OUTCOME_UNKNOWN "bae32e7919fa41128b8effa8b9e9bef2"
+
+/* both ends say that the domain runs: an operator must look, now */
+#define NAMES_MESSAGE_JOB_SPLIT "635b2229ec8b4b21a1c1f1dba7d13116"
+
+/* a job record could not be written or synced */
+#define NAMES_MESSAGE_STORE_FAILED "f419416186ce4896896839bb55012774"
+
+/* a job record found at the start cannot be read, and was set aside */
+#define NAMES_MESSAGE_STORE_DAMAGED "87c3b226680f4074ae7446ca90b37865"
+
+/* clients reached a limit: connections, or unfinished jobs */
+#define NAMES_MESSAGE_LIMIT_REACHED "737a9c0598e545a9ba350907ca6a3b13"
+
+/* a caller may not do what it asked for */
+#define NAMES_MESSAGE_ACCESS_DENIED "e18ea6a3bedb4f39a941ed5ae7c5efca"
+
+/* Fields, beside the journal's own MESSAGE, MESSAGE_ID, PRIORITY and ERRNO. Units are in the names. */
+#define NAMES_FIELD_JOB_ID      "JOB_ID"
+#define NAMES_FIELD_REQUEST_KEY "REQUEST_KEY"
+#define NAMES_FIELD_DOMAIN_NAME "DOMAIN_NAME"
+#define NAMES_FIELD_DOMAIN_UUID "DOMAIN_UUID"
+#define NAMES_FIELD_TARGET      "TARGET"     /* as asked for: a name or a URI */
+#define NAMES_FIELD_TARGET_URI  "TARGET_URI" /* libvirt's URI of it */
+#define NAMES_FIELD_PHASE       "PHASE"
+#define NAMES_FIELD_STAGE       "STAGE"
+#define NAMES_FIELD_CAUSE       "CAUSE" /* as in the interface: DEADLINE */
+#define NAMES_FIELD_EVIDENCE                                                                                 \
+  "EVIDENCE" /* what was seen, in words: the numbers of a decision, the answers of both ends */
+#define NAMES_FIELD_RUNNING_AT        "RUNNING_AT" /* source, target, none, unknown */
+#define NAMES_FIELD_TOTAL_TIME_MS     "TOTAL_TIME_MS"
+#define NAMES_FIELD_DOWNTIME_MS       "DOWNTIME_MS"
+#define NAMES_FIELD_TRANSFERRED_BYTES "TRANSFERRED_BYTES"
+#define NAMES_FIELD_LIBVIRT_URI       "LIBVIRT_URI"
+#define NAMES_FIELD_LIBVIRT_CODE      "LIBVIRT_CODE"
+#define NAMES_FIELD_LIBVIRT_MESSAGE   "LIBVIRT_MESSAGE"
+#define NAMES_FIELD_METHOD            "METHOD" /* the call of a client */
+#define NAMES_FIELD_PEER_UID          "PEER_UID"
+#define NAMES_FIELD_PEER_PID          "PEER_PID"
+#define NAMES_FIELD_LIMIT             "LIMIT"
+#define NAMES_FIELD_PATH              "PATH" /* a file of the configuration or the store */
+#define NAMES_FIELD_LINE              "LINE"
