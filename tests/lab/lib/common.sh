@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# What every part of the lab needs: names, messages, processes, the helpers.
+
+: "${LAB_DIR:=${XDG_RUNTIME_DIR:-/tmp}/handoffd-lab-$UID-$(sha256sum <<<"$LAB_REPO" | cut -c1-8)}"
+LAB_DIR=$(realpath -m -- "$LAB_DIR")
+LAB_BIN=$LAB_DIR/bin
+LAB_NODES=(a b c d e)
+LAB_HELPERS=(lab-ns lab-record lab-report)
+export LC_ALL=C
+
+say() { printf 'lab: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+usage_error() { say "$*"; printf 'usage: %s\n' "$LAB_USAGE" >&2; exit 2; }
+
+need_commands() {
+    local command missing=()
+    for command; do
+        [[ -n $(type -P "$command") ]] || missing+=("$command")
+    done
+    ((${#missing[@]} == 0)) ||
+        die "missing commands: ${missing[*]}; install the packages of tests/lab/packages"
+}
+
+# A pid alone may be somebody else's by now; with its start time it is not.
+# Field 22 of stat; the name in field 2 may contain anything.
+start_time_of() {
+    local stat
+    { read -r -d '' stat <"/proc/$1/stat"; } 2>/dev/null || [[ -n ${stat:-} ]] || return 1
+    read -r -a stat <<<"${stat##*) }"
+    # shellcheck disable=SC2128  # a zombie has ended, whoever forgot to reap it
+    [[ $stat != Z ]] || return 1
+    printf '%s\n' "${stat[19]}"
+}
+
+# FILE holds "PID STARTTIME"; prints the pid if that very process lives.
+live_pid() {
+    local pid started
+    read -r pid started 2>/dev/null <"$1" || return 1
+    [[ $(start_time_of "$pid") == "$started" ]] || return 1
+    printf '%s\n' "$pid"
+}
+
+# wait_for SECONDS COMMAND...: bounded, 20 times a second
+wait_for() {
+    local until=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < until)) || return 1
+        sleep 0.05
+    done
+}
+
+# One `up` or `down` at a time. The lock is the directory itself, so that
+# nothing is left of it; hence the check that it still is that directory.
+lock_lab() {
+    while :; do
+        mkdir -p -m 700 -- "$LAB_DIR"
+        exec 9<"$LAB_DIR"
+        flock -w 120 9 || die "another lab up or down has held $LAB_DIR for 120 s"
+        [[ ! /proc/self/fd/9 -ef $LAB_DIR ]] || return 0
+    done
+}
+
+# Meson's helpers, else our own: a fresh clone has no build directory. They
+# are copied, so that a rebuild cannot pull them from under a running lab.
+install_helpers() {
+    local build=${LAB_BUILD:-$LAB_REPO/build/tests/lab} helper
+    mkdir -p "$LAB_BIN"
+    for helper in "${LAB_HELPERS[@]}" guest.elf; do
+        if [[ -f $build/$helper && $build/$helper -nt $LAB_HOME/$helper.c && $build/$helper -nt $LAB_HOME/guest/guest.c ]]; then
+            cp "$build/$helper" "$LAB_BIN/"
+        else
+            compile_helper "$helper"
+        fi
+    done
+}
+
+compile_helper() {
+    local cc=${CC:-cc} flags
+    need_commands "$cc"
+    if [[ $1 == guest.elf ]]; then
+        read -r -d '' -a flags <"$LAB_HOME/guest/cflags" || true
+        "$cc" "${flags[@]}" "-Wl,-T,$LAB_HOME/guest/guest.ld" -o "$LAB_BIN/$1" "$LAB_HOME/guest/guest.c"
+    else
+        "$cc" -O2 -Wall -Wextra -o "$LAB_BIN/$1" "$LAB_HOME/$1.c"
+    fi || die "cannot compile $1"
+}
+
+lab_is_up() { live_pid "$LAB_DIR/init.pid" >/dev/null; }
+need_lab() { lab_is_up || die "the lab is not up ($LAB_DIR); lab up brings it up"; }
+
+nodes_up() {
+    local node
+    for node in "${LAB_NODES[@]}"; do
+        [[ ! -d $LAB_DIR/node-$node ]] || printf '%s\n' "$node"
+    done
+}
+
+need_node() {
+    need_lab
+    [[ $1 == [a-e] && -d $LAB_DIR/node-$1 ]] || usage_error "there is no node '$1'"
+}
+
+node_pid() {
+    live_pid "$LAB_DIR/node-$1/init.pid" || die "node $1 has died; see $LAB_DIR/node-$1/setup.log"
+}
+
+node_address() {
+    local order=abcde before
+    before=${order%%"$1"*}
+    printf '10.77.0.%d\n' $((${#before} + 1))
+}
+
+node_uri() { printf 'qemu+unix:///system?socket=%s/node-%s/run/libvirt/libvirt-sock\n' "$LAB_DIR" "$1"; }
+
+# The same text gives the same UUID, a different one another.
+uuid_of() {
+    local hex
+    hex=$(md5sum <<<"$1")
+    printf '%s-%s-4%s-8%s-%s\n' "${hex:0:8}" "${hex:8:4}" "${hex:13:3}" "${hex:17:3}" "${hex:20:12}"
+}
+
+# Runs a command in some namespaces of a node: in_node NODE KINDS COMMAND...
+in_node() {
+    local pid
+    pid=$(node_pid "$1")
+    "$LAB_BIN/lab-ns" enter -n "$2" "$pid" "${@:3}"
+}
+
+# A hung libvirtd must not hang the lab.
+node_virsh() { timeout "${LAB_VIRSH_TIMEOUT_S:-10}" virsh -q -c "$(node_uri "$1")" "${@:2}"; }
+
+# A process that lives as long as the lab, in a node's network namespace.
+start_recorder() {
+    local lab_pid node_pid=$1
+    lab_pid=$(live_pid "$LAB_DIR/init.pid")
+    "$LAB_BIN/lab-ns" enter -n p -d "$LAB_DIR/recorder.log" "$lab_pid" \
+        "$LAB_BIN/lab-ns" enter -n n "$node_pid" "$LAB_BIN/lab-record" "${@:2}"
+}
+
+now_us() { "$LAB_BIN/lab-record" now; }

@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# First process of a node, in its new namespaces: mounts, then becomes its init.
+# Usage: node-setup.sh LAB_DIR NODE REPO
+set -euo pipefail
+
+lab_dir=$1 node=$2 repo=$3
+dir=$lab_dir/node-$node
+
+# /proc is the outer one still, so this is our pid as seen from outside.
+read -r -d '' stat </proc/self/stat || true
+outside_pid=${stat%% *}
+read -r -a fields <<<"${stat##*) }"
+started=${fields[19]}
+
+mount --make-rprivate /
+hostname "lab-$node"
+
+# What lies below a directory that is about to be covered (a LAB_DIR under
+# /run, a checkout under /var/lib) is brought back to its place afterwards.
+exec 7<"$lab_dir" 8<"$repo"
+
+for pair in etc-libvirt:/etc/libvirt lib-libvirt:/var/lib/libvirt log-libvirt:/var/log/libvirt \
+    cache-libvirt:/var/cache/libvirt passwd:/etc/passwd group:/etc/group hosts:/etc/hosts; do
+    # libvirt's packages leave it to libvirtd to make some of these
+    [[ -e ${pair#*:} ]] || mkdir -p "${pair#*:}"
+    mount --bind "$dir/${pair%%:*}" "${pair#*:}"
+done
+mkdir -p "$dir/run/lock" "$dir/run/libvirt"
+mount --bind "$dir/run" /run
+
+for pair in "7:$lab_dir" "8:$repo"; do
+    [[ /proc/self/fd/${pair%%:*} -ef ${pair#*:} ]] && continue
+    mkdir -p "${pair#*:}"
+    mount --no-canonicalize --bind "/proc/self/fd/${pair%%:*}" "${pair#*:}"
+done
+exec 7<&- 8<&-
+
+ip link set lo up
+mount -t proc proc /proc
+cd /
+printf '%s %s\n' "$outside_pid" "$started" >"$dir/init.tmp"
+mv "$dir/init.tmp" "$dir/init.pid"
+exec "$lab_dir/bin/lab-ns" init

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# Nodes: bringing them up, ending them, running things on them.
+
+# What a long socket path would break is hard to recognize later: sun_path has
+# 108 bytes.
+check_lab_dir() {
+    ((${#LAB_DIR} <= 70)) || die "LAB_DIR is too long for Unix sockets below it (${#LAB_DIR} > 70): $LAB_DIR"
+    [[ $LAB_DIR != *[[:space:]\'\"\&\<\>\?]* ]] || die "LAB_DIR has a character that URIs or XML would have to quote: $LAB_DIR"
+    [[ -f $LAB_DIR/.handoffd-lab || ! -e $LAB_DIR || -z $(ls -A "$LAB_DIR") ]] ||
+        die "$LAB_DIR is not a lab's directory, and not empty"
+}
+
+write_configuration() {
+    local node=$1 dir=$LAB_DIR/node-$1 uuid
+    mkdir -p "$dir"/{etc,lib,log,cache}-libvirt "$dir/run"
+    uuid=$(uuid_of "$LAB_DIR/node-$node")
+    cat >"$dir/etc-libvirt/libvirtd.conf" <<TEXT
+# two hosts with one UUID would refuse to migrate to each other
+host_uuid = "$uuid"
+listen_tls = 0
+listen_tcp = 1
+listen_addr = "$(node_address "$node")"
+auth_tcp = "none"
+auth_unix_rw = "none"
+log_outputs = "3:file:/var/log/libvirt/libvirtd.log"
+TEXT
+    cat >"$dir/etc-libvirt/qemu.conf" <<'TEXT'
+user = "root"
+group = "root"
+dynamic_ownership = 0
+remember_owner = 0
+cgroup_controllers = []
+namespaces = []
+seccomp_sandbox = 0
+stdio_handler = "file"
+TEXT
+    # libvirt's QEMU driver insists on these, which libvirt-daemon-system adds
+    cat /etc/passwd >"$dir/passwd"
+    cat /etc/group >"$dir/group"
+    grep -q ^libvirt-qemu: "$dir/passwd" || printf 'libvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin\n' >>"$dir/passwd"
+    grep -q ^libvirt-qemu: "$dir/group" || printf 'libvirt-qemu:x:64055:\n' >>"$dir/group"
+    grep -q ^kvm: "$dir/group" || printf 'kvm:x:64056:\n' >>"$dir/group"
+    {
+        printf '127.0.0.1 localhost\n'
+        for peer in "${LAB_NODES[@]}"; do
+            printf '%s lab-%s\n' "$(node_address "$peer")" "$peer"
+        done
+    } >"$dir/hosts"
+}
+
+start_node() {
+    local node=$1 dir=$LAB_DIR/node-$1 lab_pid
+    write_configuration "$node"
+    lab_pid=$(live_pid "$LAB_DIR/init.pid")
+    "$LAB_BIN/lab-ns" enter -n p -d "$dir/setup.log" "$lab_pid" \
+        unshare --net --mount --uts --pid --fork --kill-child \
+        bash "$LAB_HOME/lib/node-setup.sh" "$LAB_DIR" "$node" "$LAB_REPO"
+    wait_for 10 live_pid "$dir/init.pid" >/dev/null ||
+        { cat "$dir/setup.log" >&2; die "node $node did not come up"; }
+}
+
+libvirtd_pid() { cat "$LAB_DIR/node-$1/run/libvirtd.pid" 2>/dev/null; } # in the node's namespace
+
+libvirtd_alive() {
+    local pid
+    pid=$(libvirtd_pid "$1") && in_node "$1" pm kill -0 "$pid" 2>/dev/null
+}
+
+libvirtd_answers() { LAB_VIRSH_TIMEOUT_S=3 node_virsh "$1" list >/dev/null 2>&1; }
+
+libvirtd_explain() {
+    local dir=$LAB_DIR/node-$1
+    say "node $1: libvirtd $2. The end of its logs:"
+    tail -n 15 "$dir/libvirtd.out" "$dir/log-libvirt/libvirtd.log" >&2 2>/dev/null || true
+    die "hint: are the packages of tests/lab/packages installed, and may this user make namespaces?"
+}
+
+libvirtd_launch() {
+    local pid
+    pid=$(node_pid "$1")
+    "$LAB_BIN/lab-ns" enter -d "$LAB_DIR/node-$1/libvirtd.out" "$pid" libvirtd --listen
+}
+
+libvirtd_start() {
+    libvirtd_launch "$1"
+    wait_for 20 libvirtd_answers "$1" || libvirtd_explain "$1" "does not answer"
+}
+
+libvirtd_signal() {
+    local pid
+    pid=$(libvirtd_pid "$1") || die "no libvirtd runs on node $1"
+    in_node "$1" pm kill "-$2" "$pid" || die "no libvirtd runs on node $1"
+}
+
+libvirtd_gone() { ! libvirtd_alive "$1"; }
+
+owner_lives() { [[ -z $LAB_OWNER || -d /proc/$LAB_OWNER ]] || die "the owner, process $LAB_OWNER, is gone"; }
+
+verb_up() {
+    local n_nodes=2 nodes node pid
+    LAB_OWNER=
+    while (($#)); do
+        case $1 in
+        --owner) LAB_OWNER=${2:?}; shift 2 ;;
+        --nodes) n_nodes=${2:?}; shift 2 ;;
+        *) usage_error "unknown option $1" ;;
+        esac
+    done
+    [[ $n_nodes == [2-5] ]] || usage_error "--nodes takes 2 to 5"
+    [[ -z $LAB_OWNER || -d /proc/$LAB_OWNER ]] || usage_error "--owner: there is no process $LAB_OWNER"
+    ((EUID == 0)) || die "making namespaces and network links takes root: run it with sudo, or under unshare -Urmn"
+    need_commands libvirtd virsh qemu-system-x86_64 ip tc unshare flock jq
+    check_lab_dir
+    lock_lab
+    ! lab_is_up || say "ending the lab that is up already"
+    end_lab
+    lock_lab
+    touch "$LAB_DIR/.handoffd-lab"
+    install_helpers
+
+    # From here on a dead owner, or a failure below, takes everything along.
+    trap 'status=$?; ((status == 0)) || { trap - EXIT; end_lab; exit $status; }' EXIT
+    "$LAB_BIN/lab-ns" keep "${LAB_OWNER:-0}" /dev/null \
+        env "LAB_DIR=$LAB_DIR" "$LAB_HOME/lab" down >"$LAB_DIR/init.tmp"
+    read -r pid <"$LAB_DIR/init.tmp"
+    printf '%s %s\n' "$pid" "$(start_time_of "$pid")" >"$LAB_DIR/init.pid"
+    rm "$LAB_DIR/init.tmp"
+
+    nodes=("${LAB_NODES[@]:0:n_nodes}")
+    for node in "${nodes[@]}"; do
+        owner_lives
+        start_node "$node"
+    done
+    connect_nodes
+    for node in "${nodes[@]}"; do
+        libvirtd_launch "$node"
+    done
+    for node in "${nodes[@]}"; do
+        owner_lives
+        wait_for 20 libvirtd_answers "$node" || libvirtd_explain "$node" "does not answer"
+    done
+    # The first look at an emulator costs seconds, in the first migration's
+    # Prepare if not here.
+    for node in "${nodes[@]}"; do
+        LAB_VIRSH_TIMEOUT_S=60 node_virsh "$node" domcapabilities --virttype qemu >/dev/null 2>"$LAB_DIR/node-$node/warm.err" &
+    done
+    wait
+    for node in "${nodes[@]}"; do
+        owner_lives
+        [[ ! -s $LAB_DIR/node-$node/warm.err ]] ||
+            { cat "$LAB_DIR/node-$node/warm.err" >&2; libvirtd_explain "$node" "cannot use QEMU"; }
+    done
+    now_us >"$LAB_DIR/mark"
+    say "up: ${nodes[*]} in $LAB_DIR"
+}
+
+# Holding the lock. Killing the lab's init ends all processes; with them go
+# the namespaces, mounts and links.
+end_lab() {
+    local pid
+    if pid=$(live_pid "$LAB_DIR/init.pid"); then
+        kill -KILL "$pid"
+        wait_for 20 lab_is_down || die "the lab's init, process $pid, does not end"
+    fi
+    if [[ -f $LAB_DIR/.handoffd-lab ]]; then
+        # the marker goes last: what is cut short can be repeated
+        find "$LAB_DIR" -xdev -mindepth 1 -maxdepth 1 ! -name .handoffd-lab -exec rm -rf --one-file-system -- {} +
+        rm -f -- "$LAB_DIR/.handoffd-lab"
+    fi
+    rmdir --ignore-fail-on-non-empty -- "$LAB_DIR"
+}
+
+lab_is_down() { ! lab_is_up; }
+
+verb_down() {
+    local keep= node
+    while (($#)); do
+        case $1 in
+        --keep-logs) keep=${2:?}; shift 2 ;;
+        *) usage_error "unknown option $1" ;;
+        esac
+    done
+    [[ -d $LAB_DIR ]] || return 0
+    check_lab_dir
+    lock_lab
+    if [[ -n $keep ]]; then
+        mkdir -p "$keep"
+        for node in $(nodes_up); do
+            mkdir -p "$keep/node-$node"
+            cp -r "$LAB_DIR/node-$node"/{log-libvirt,setup.log,libvirtd.out} "$keep/node-$node/" 2>/dev/null || true
+        done
+        cp -r "$LAB_DIR"/{guests,wire,recorder.log} "$keep/" 2>/dev/null || true
+    fi
+    end_lab
+}
+
+verb_exec() {
+    local pid
+    (($# >= 2)) || usage_error "exec needs a node and a command"
+    need_node "$1"
+    pid=$(node_pid "$1")
+    exec "$LAB_BIN/lab-ns" enter "$pid" "${@:2}"
+}
+
+verb_virsh() {
+    (($# >= 1)) || usage_error "virsh needs a node"
+    need_node "$1"
+    exec virsh -c "$(node_uri "$1")" "${@:2}"
+}
+
+verb_uri() {
+    (($# >= 1)) || usage_error "uri needs a node"
+    need_node "$1"
+    case ${2:-} in
+    '') node_uri "$1" ;;
+    --tcp) printf 'qemu+tcp://%s/system\n' "$(node_address "$1")" ;;
+    *) usage_error "unknown option $2" ;;
+    esac
+}
+
+verb_libvirtd() {
+    (($# == 2)) || usage_error "libvirtd needs a node and what to do"
+    need_node "$1"
+    case $2 in
+    start) libvirtd_start "$1" ;;
+    stop)
+        libvirtd_signal "$1" TERM
+        wait_for 20 libvirtd_gone "$1" || libvirtd_explain "$1" "does not stop"
+        ;;
+    kill)
+        libvirtd_signal "$1" KILL
+        wait_for 5 libvirtd_gone "$1" || libvirtd_explain "$1" "does not die"
+        ;;
+    pause) libvirtd_signal "$1" STOP ;;
+    resume) libvirtd_signal "$1" CONT ;;
+    *) usage_error "libvirtd cannot '$2'" ;;
+    esac
+}
+
+verb_log() {
+    (($# >= 1)) || usage_error "log needs a node"
+    need_node "$1"
+    local dir=$LAB_DIR/node-$1
+    if [[ -n ${2:-} ]]; then
+        cat "$dir/log-libvirt/qemu/$2.log"
+    else
+        cat "$dir/libvirtd.out" "$dir/log-libvirt/libvirtd.log"
+    fi
+}
+
+verb_status() {
+    local node pid guest
+    if ! lab_is_up; then
+        printf 'down (%s)\n' "$LAB_DIR"
+        return
+    fi
+    printf 'up (%s)\n' "$LAB_DIR"
+    for node in $(nodes_up); do
+        pid=$(node_pid "$node")
+        printf 'node %s  init %s  %s  libvirtd %s\n' "$node" "$pid" "$(node_address "$node")" \
+            "$(libvirtd_answers "$node" && echo answers || { libvirtd_alive "$node" && echo hangs || echo down; })"
+    done
+    print_links
+    for guest in "$LAB_DIR"/guests/*/; do
+        [[ ! -d $guest ]] || printf 'guest %s  runs on %s\n' "$(basename "$guest")" "$(running_on "$(basename "$guest")")"
+    done
+}
