@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The one seam to the hypervisor: what the agent asks of libvirt, as a vtable. Tests put a fake here and nowhere else. */
+/* The one seam to the hypervisor: what the agent asks of libvirt, as a vtable. Tests put a fake here and
+ * nowhere else. */
 #pragma once
 
 #include "libmigrate/core/policy.h"
@@ -10,25 +11,25 @@
 
 #define MIG_UUID_STRING_SIZE 37
 
-/* Why a call of the driver failed. libvirt's own code and text stay in the message ("libvirt error 38: …") and
- * can be had apart by mig_virt_error_get_libvirt(). */
+/* Why a call of the driver failed. libvirt's own code and text stay in the message ("libvirt error 38: …")
+ * and can be had apart by mig_virt_error_get_libvirt(). */
 #define MIG_VIRT_ERROR (mig_virt_error_quark())
 GQuark mig_virt_error_quark(void);
 
 typedef enum MigVirtError {
-  MIG_VIRT_ERROR_UNREACHABLE,    /* no connection, or it broke during the call */
-  MIG_VIRT_ERROR_TIMEOUT,        /* no answer within the bound */
-  MIG_VIRT_ERROR_NO_DOMAIN,      /* not defined there */
-  MIG_VIRT_ERROR_NOT_RUNNING,    /* the operation needs an active domain or job */
-  MIG_VIRT_ERROR_DENIED,         /* authentication, polkit, access drivers */
+  MIG_VIRT_ERROR_UNREACHABLE, /* no connection, or it broke during the call */
+  MIG_VIRT_ERROR_TIMEOUT,     /* no answer within the bound */
+  MIG_VIRT_ERROR_NO_DOMAIN,   /* not defined there */
+  MIG_VIRT_ERROR_NOT_RUNNING, /* the operation needs an active domain or job */
+  MIG_VIRT_ERROR_DENIED,      /* authentication, polkit, access drivers */
   MIG_VIRT_ERROR_SAME_HOST,
-  MIG_VIRT_ERROR_EXISTS,         /* a domain of that name or UUID is active at the target */
-  MIG_VIRT_ERROR_BUSY,           /* another job holds the domain */
-  MIG_VIRT_ERROR_ABORTED,        /* the migration was cancelled */
-  MIG_VIRT_ERROR_STILL_RUNNING,  /* post-copy resume: QEMU's migration still runs; watch it */
-  MIG_VIRT_ERROR_UNSUPPORTED,    /* libvirt, QEMU or the domain's configuration cannot */
-  MIG_VIRT_ERROR_INVALID,        /* a bad argument, such as a malformed URI */
-  MIG_VIRT_ERROR_FAILED,         /* anything else: see libvirt's text */
+  MIG_VIRT_ERROR_EXISTS,        /* a domain of that name or UUID is active at the target */
+  MIG_VIRT_ERROR_BUSY,          /* another job holds the domain */
+  MIG_VIRT_ERROR_ABORTED,       /* the migration was cancelled */
+  MIG_VIRT_ERROR_STILL_RUNNING, /* post-copy resume: QEMU's migration still runs; watch it */
+  MIG_VIRT_ERROR_UNSUPPORTED,   /* libvirt, QEMU or the domain's configuration cannot */
+  MIG_VIRT_ERROR_INVALID,       /* a bad argument, such as a malformed URI */
+  MIG_VIRT_ERROR_FAILED,        /* anything else: see libvirt's text */
   MIG_VIRT_ERROR_COUNT
 } MigVirtError;
 
@@ -59,6 +60,7 @@ typedef struct MigDomainFacts {
   bool persistent;
   uint64_t memory_bytes;     /* all that the guest may use, and so what is migrated at first */
   uint64_t local_disk_bytes; /* capacity of the writable disks that the policy may have to copy */
+  unsigned local_disks;      /* how many those are; more than 0 with 0 bytes: their size is not known */
   bool passthrough;          /* a host device is assigned */
   char *emulator;            /* path; for warming the target's capabilities */
   char *machine;
@@ -73,7 +75,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainFacts, mig_domain_facts_clear)
 typedef struct MigDomainStatus {
   MigEndState state;
   bool persistent;
-  bool job_active;   /* a migration job, outgoing or incoming */
+  bool job_active; /* a migration job, outgoing or incoming */
   bool job_outgoing;
 } MigDomainStatus;
 
@@ -95,6 +97,8 @@ typedef struct MigMigrateRequest {
   MigPolicy policy;
   MigPolicyFacts facts;
   bool resume_post_copy;
+  unsigned throttle_initial_pct;   /* of auto-converge; 0: QEMU's 20 %, or max_throttle_pct if that is less */
+  unsigned throttle_increment_pct; /* 0: QEMU's 10 % */
 } MigMigrateRequest;
 
 typedef enum MigVirtEventKind {
@@ -114,11 +118,12 @@ typedef struct MigVirtEvent {
   char detail[64]; /* libvirt's name of the event: "suspended: post-copy" */
 } MigVirtEvent;
 
-/* Called on a thread of the driver's own. The event is borrowed: copy what is needed, post it elsewhere, return. */
+/* Called on a thread of the driver's own. The event is borrowed: copy what is needed, post it elsewhere,
+ * return. */
 typedef void (*MigVirtEventFunc)(const MigVirtEvent *event, gpointer user_data);
 
-/* Every function may block and is bounded: by the connection's keepalive (about 30 s) where nothing shorter is
- * said. All but migrate() answer in milliseconds from a libvirtd in good health. `conn` is borrowed. */
+/* Every function may block and is bounded: by the connection's keepalive (about 30 s) where nothing shorter
+ * is said. All but migrate() answer in milliseconds from a libvirtd in good health. `conn` is borrowed. */
 typedef struct MigDriverOps {
   const char *name;
 
@@ -137,22 +142,25 @@ typedef struct MigDriverOps {
   /* Not defined there is an answer (MIG_END_ABSENT), not an error. */
   bool (*domain_status)(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
 
-  /* Makes the target probe the emulator, which costs seconds the first time and would be paid in the migration. */
+  /* Makes the target probe the emulator, which costs seconds the first time and would be paid in the
+   * migration. */
   bool (*warm_target)(MigConn *target, const MigDomainFacts *facts, GError **error);
 
   /* Sits in the migration until it ends. False does not mean that the domain did not move: ask both ends. */
   bool (*migrate)(MigConn *conn, const MigMigrateRequest *request, GError **error);
 
-  /* Numbers of the running job. No job is an answer: ret_sample->valid true, active false. now_ms and the
-   * smoothed bandwidth are the caller's to fill in. */
+  /* Numbers of the running job. No job is an answer: ret_sample->valid true, active false; so is a domain
+   * that is gone. now_ms and the smoothed bandwidth are the caller's to fill in. */
   bool (*job_stats)(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
 
-  /* Final numbers of the last migration, kept by libvirt at the source or the target. */
+  /* Final numbers of the last migration, kept by libvirt at the source or the target. NOT_RUNNING: there are
+   * none. */
   bool (*final_stats)(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
 
   bool (*abort_job)(MigConn *conn, const char *uuid, GError **error);
   bool (*set_max_downtime)(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error);
-  bool (*set_bandwidth)(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy, GError **error);
+  bool (*set_bandwidth)(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy,
+                        GError **error);
   bool (*start_post_copy)(MigConn *conn, const char *uuid, GError **error);
   bool (*suspend)(MigConn *conn, const char *uuid, GError **error);
   bool (*resume)(MigConn *conn, const char *uuid, GError **error);
@@ -165,8 +173,8 @@ struct MigDriver {
   const MigDriverOps *ops;
 };
 
-/* The real one. One for each process: it starts libvirt's event loop on a thread of its own, which runs GLib's
- * default main context, so nothing else may run that context. */
+/* The real one. One for each process: it starts libvirt's event loop on a thread of its own, which runs
+ * GLib's default main context, so nothing else may run that context. */
 MigDriver *mig_driver_libvirt_new(GError **error);
 
 void mig_driver_free(MigDriver *driver);

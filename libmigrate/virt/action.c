@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is done to a domain: the migration itself, and the calls that steer it. */
+#include "libmigrate/virt/libvirt.h"
+
+#include <string.h>
+
+/* Reads what of the domain the flags and parameters depend on. `xml` owns the disks' names. */
+static bool read_start(virDomainPtr domain, const MigMigrateRequest *request, MigDomainXml *ret_xml,
+                       MigStart *ret_start, GError **error) {
+  int persistent = virDomainIsPersistent(domain);
+  char *text;
+  bool ok;
+
+  if (persistent < 0)
+    return mig_virt_error_take(error, "cannot read whether domain %s is persistent", request->uuid);
+  ret_start->persistent = persistent;
+
+  if (mig_policy_get(&request->policy, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_NONE)
+    return true;
+  text = virDomainGetXMLDesc(domain, 0);
+  if (!text)
+    return mig_virt_error_take(error, "cannot read the XML of domain %s", request->uuid);
+  ok = mig_domain_xml_parse(text, ret_xml, error);
+  free(text);
+  ret_start->local_disks = ret_xml->local_disks;
+  return ok;
+}
+
+/* TLS "yes" means: encrypted wherever both ends are set up for it. No API of libvirt tells whether the other
+ * end is, so it is tried. These are the refusals of an end that has no certificates; they come before
+ * anything has moved, so a second start in clear is safe. A certificate that is there and does not hold is no
+ * reason to send a guest's memory in clear: that fails, as does everything under "require". */
+static bool refused_for_lack_of_tls(const GError *error) {
+  static const char *const texts[] = {
+      "migration TLS directory not configured",
+      "TLS migration is not supported",
+      "Unable to access credentials",
+  };
+  const char *text;
+  int code;
+
+  if (!mig_virt_error_get_libvirt(error, &code, &text))
+    return false;
+  for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+    if (strstr(text, texts[i]))
+      return true;
+  return false;
+}
+
+static bool run(MigConn *conn, virDomainPtr domain, const MigMigrateRequest *request, const MigStart *start,
+                unsigned flags, GError **error) {
+  g_auto(MigTypedParams) params = {0};
+
+  if (!mig_params(request, start, flags, &params, error))
+    return false;
+  if (virDomainMigrateToURI3(domain, request->target_uri, params.params, (unsigned)params.n, flags) == 0)
+    return true;
+
+  mig_virt_error_take(error,
+                      request->resume_post_copy ? "cannot resume the post-copy migration to %s"
+                                                : "the migration to %s failed",
+                      request->target_uri);
+  /* The same words of libvirt mean either of two connections. */
+  if (error && g_error_matches(*error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE))
+    g_prefix_error(error, "%s: ",
+                   virConnectIsAlive(conn->vir) == 1
+                       ? "the source's libvirtd lost or did not get its connection to the target"
+                       : "the connection to the source's libvirtd broke");
+  virResetLastError();
+  return false;
+}
+
+bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_autoptr(virDomain) domain = mig_conn_domain(conn, request->uuid, error);
+  uint64_t max_downtime_ms = mig_policy_get(&request->policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  g_autoptr(GError) failure = NULL;
+  g_auto(MigDomainXml) xml = {0};
+  MigStart start = {0};
+  unsigned flags;
+
+  if (!domain || !read_start(domain, request, &xml, &start, error))
+    return false;
+  flags = mig_flags(request, &start);
+
+  /* Before the start, for a small guest may be over before the monitor's first step. Not on a resume: QEMU is
+   * in post-copy then, and the guest has been moved already. */
+  if (!request->resume_post_copy && max_downtime_ms &&
+      virDomainMigrateSetMaxDowntime(domain, max_downtime_ms, 0) < 0)
+    return mig_virt_error_take(error, "cannot set the downtime limit of domain %s", request->uuid);
+
+  if (run(conn, domain, request, &start, flags, &failure))
+    return true;
+  if (mig_policy_get(&request->policy, MIG_POLICY_TLS) == MIG_TLS_YES && !request->resume_post_copy &&
+      refused_for_lack_of_tls(failure)) {
+    g_clear_error(&failure);
+    if (run(conn, domain, request, &start, flags & ~(unsigned)VIR_MIGRATE_TLS, &failure))
+      return true;
+  }
+  g_propagate_error(error, g_steal_pointer(&failure));
+  return false;
+}
+
+bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, GError **error) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+
+  if (!domain)
+    return false;
+  return virDomainAbortJob(domain) == 0 || mig_virt_error_take(error, "cannot abort the migration");
+}
+
+bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+
+  if (!domain)
+    return false;
+  return virDomainMigrateSetMaxDowntime(domain, downtime_ms, 0) == 0 ||
+         mig_virt_error_take(error, "cannot set the downtime limit to %" G_GUINT64_FORMAT " ms", downtime_ms);
+}
+
+bool mig_libvirt_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy,
+                               GError **error) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+  unsigned flags = post_copy ? VIR_DOMAIN_MIGRATE_MAX_SPEED_POSTCOPY : 0;
+
+  if (!domain)
+    return false;
+  return virDomainMigrateSetMaxSpeed(domain, mig_param_mib_per_s(bytes_per_s), flags) == 0 ||
+         mig_virt_error_take(error, "cannot set the bandwidth to %" G_GUINT64_FORMAT " bytes/s", bytes_per_s);
+}
+
+bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, GError **error) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+
+  if (!domain)
+    return false;
+  return virDomainMigrateStartPostCopy(domain, 0) == 0 ||
+         mig_virt_error_take(error, "cannot switch to post-copy");
+}
+
+bool mig_libvirt_suspend(MigConn *conn, const char *uuid, GError **error) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+
+  if (!domain)
+    return false;
+  return virDomainSuspend(domain) == 0 || mig_virt_error_take(error, "cannot pause the guest");
+}
+
+bool mig_libvirt_resume(MigConn *conn, const char *uuid, GError **error) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+
+  if (!domain)
+    return false;
+  return virDomainResume(domain) == 0 || mig_virt_error_take(error, "cannot resume the guest");
+}

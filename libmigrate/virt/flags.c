@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Policy to VIR_MIGRATE_* flags, and the register of how each policy key takes effect. */
+#include "libmigrate/virt/libvirt.h"
+
+static const MigMapping mappings[] = {
+    [MIG_POLICY_MAX_DOWNTIME_MS] =
+        {MIG_POLICY_MAX_DOWNTIME_MS, MIG_MEANS_CALL | MIG_MEANS_MONITOR,
+         "virDomainMigrateSetMaxDowntime() before the start, since there is no parameter "
+         "for it and QEMU's own 300 ms would hold until the monitor's first step"},
+    [MIG_POLICY_MAX_PAUSE_MS] = {MIG_POLICY_MAX_PAUSE_MS, MIG_MEANS_MONITOR,
+                                 "virDomainSuspend() when it is time"},
+    [MIG_POLICY_ALLOW_POST_COPY] =
+        {MIG_POLICY_ALLOW_POST_COPY, MIG_MEANS_FLAG | MIG_MEANS_MONITOR,
+         "the flag only makes it possible; virDomainMigrateStartPostCopy() does it"},
+    [MIG_POLICY_ALLOW_AUTO_CONVERGE] = {MIG_POLICY_ALLOW_AUTO_CONVERGE, MIG_MEANS_FLAG,
+                                        "cannot be switched on later, so permission means on"},
+    [MIG_POLICY_MAX_THROTTLE_PCT] =
+        {MIG_POLICY_MAX_THROTTLE_PCT, MIG_MEANS_PARAM | MIG_MEANS_MONITOR,
+         "libvirt 9 has no upper bound (QEMU: max-cpu-throttle); the first step is kept "
+         "below it, the monitor sees to the rest"},
+    [MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB] = {MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB, MIG_MEANS_MONITOR,
+                                                 "a deadline of ours"},
+    [MIG_POLICY_DISK_TIMEOUT_S_PER_GIB] = {MIG_POLICY_DISK_TIMEOUT_S_PER_GIB, MIG_MEANS_MONITOR,
+                                           "a deadline of ours"},
+    [MIG_POLICY_PROGRESS_TIMEOUT_S] = {MIG_POLICY_PROGRESS_TIMEOUT_S, MIG_MEANS_MONITOR, "a guard of ours"},
+    [MIG_POLICY_BANDWIDTH_BYTES_PER_S] = {MIG_POLICY_BANDWIDTH_BYTES_PER_S, MIG_MEANS_PARAM | MIG_MEANS_CALL,
+                                          "a parameter at the start, virDomainMigrateSetMaxSpeed() after it"},
+    [MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] = {MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S,
+                                                    MIG_MEANS_PARAM | MIG_MEANS_CALL,
+                                                    "likewise, with ..._MAX_SPEED_POSTCOPY"},
+    [MIG_POLICY_PARALLEL_CONNECTIONS] = {MIG_POLICY_PARALLEL_CONNECTIONS, MIG_MEANS_FLAG | MIG_MEANS_PARAM,
+                                         "multifd"},
+    [MIG_POLICY_COMPRESSION] = {MIG_POLICY_COMPRESSION, MIG_MEANS_FLAG | MIG_MEANS_PARAM, "method by name"},
+    [MIG_POLICY_TLS] = {MIG_POLICY_TLS, MIG_MEANS_FLAG | MIG_MEANS_CALL,
+                        "yes: tried, and once more in clear if an end has no certificates; see action.c"},
+    [MIG_POLICY_ZEROCOPY] = {MIG_POLICY_ZEROCOPY, MIG_MEANS_FLAG, "needs multifd"},
+    [MIG_POLICY_TUNNELLED] = {MIG_POLICY_TUNNELLED, MIG_MEANS_FLAG, "through libvirtd's own connection"},
+    [MIG_POLICY_COPY_DISKS] = {MIG_POLICY_COPY_DISKS, MIG_MEANS_FLAG | MIG_MEANS_PARAM,
+                               "the disks are named one by one; see params.c"},
+    [MIG_POLICY_PERSIST_TARGET] = {MIG_POLICY_PERSIST_TARGET, MIG_MEANS_FLAG, "of a persistent domain only"},
+    [MIG_POLICY_UNDEFINE_SOURCE] = {MIG_POLICY_UNDEFINE_SOURCE, MIG_MEANS_FLAG,
+                                    "of a persistent domain only"},
+    [MIG_POLICY_PRIORITY] = {MIG_POLICY_PRIORITY, MIG_MEANS_QUEUE, "libvirt knows no priorities"},
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(mappings) == MIG_POLICY_KEY_COUNT);
+
+const MigMapping *mig_mapping(MigPolicyKey key) {
+  return &mappings[key];
+}
+
+static const MigFlagRow rows[] = {
+    {MIG_POLICY_ALLOW_POST_COPY, 1, VIR_MIGRATE_POSTCOPY},
+    {MIG_POLICY_ALLOW_AUTO_CONVERGE, 1, VIR_MIGRATE_AUTO_CONVERGE},
+    {MIG_POLICY_PARALLEL_CONNECTIONS, MIG_NONZERO, VIR_MIGRATE_PARALLEL},
+    {MIG_POLICY_COMPRESSION, MIG_NONZERO, VIR_MIGRATE_COMPRESSED},
+    {MIG_POLICY_TLS, MIG_TLS_YES, VIR_MIGRATE_TLS},
+    {MIG_POLICY_TLS, MIG_TLS_REQUIRE, VIR_MIGRATE_TLS},
+    {MIG_POLICY_ZEROCOPY, 1, VIR_MIGRATE_ZEROCOPY},
+    {MIG_POLICY_TUNNELLED, 1, VIR_MIGRATE_TUNNELLED},
+    /* Without a disk to copy the flag would have libvirt pick some: network disks, which need no copy. */
+    {MIG_POLICY_COPY_DISKS, MIG_COPY_DISKS_ALL, VIR_MIGRATE_NON_SHARED_DISK, .disks_only = true},
+    {MIG_POLICY_COPY_DISKS, MIG_COPY_DISKS_INCREMENTAL, VIR_MIGRATE_NON_SHARED_INC, .disks_only = true},
+    /* A transient domain stays one: to define it at the target would change what its owner made. */
+    {MIG_POLICY_PERSIST_TARGET, 1, VIR_MIGRATE_PERSIST_DEST, .persistent_only = true},
+    {MIG_POLICY_UNDEFINE_SOURCE, 1, VIR_MIGRATE_UNDEFINE_SOURCE, .persistent_only = true},
+};
+
+const MigFlagRow *mig_flag_rows(size_t *ret_n) {
+  *ret_n = G_N_ELEMENTS(rows);
+  return rows;
+}
+
+/* LIVE and PEER2PEER always: a migration which goes on without its client is what the agent is built on.
+ * ABORT_ON_ERROR as well: a guest that its disk's I/O error has just stopped stays where the evidence is,
+ * instead of being resumed at the target behind its owner's back (libvirt-domain.h: "Cancel migration if a
+ * soft error (such as I/O error) happens during migration"); in post-copy it has no effect, since the source
+ * is not paused for I/O. Never UNSAFE: libvirt's refusal of unsafe cache modes protects data. Never PAUSED or
+ * OFFLINE: other operations. CHANGE_PROTECTION is libvirt's own doing when both ends have it, and they do. */
+unsigned mig_flags_always(void) {
+  return VIR_MIGRATE_LIVE | VIR_MIGRATE_PEER2PEER | VIR_MIGRATE_ABORT_ON_ERROR;
+}
+
+unsigned mig_flags(const MigMigrateRequest *request, const MigStart *start) {
+  unsigned flags = mig_flags_always();
+  bool disks = start->local_disks && start->local_disks[0];
+
+  for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    uint64_t value = mig_policy_get(&request->policy, rows[i].key);
+
+    if (rows[i].value == MIG_NONZERO ? value == 0 : value != rows[i].value)
+      continue;
+    if ((rows[i].persistent_only && !start->persistent) || (rows[i].disks_only && !disks))
+      continue;
+    flags |= rows[i].flags;
+  }
+
+  /* The flags of the start again, as libvirt wants them: Finish reads PERSIST_DEST and Confirm
+   * UNDEFINE_SOURCE from the call that ends the migration. */
+  if (request->resume_post_copy)
+    flags |= VIR_MIGRATE_POSTCOPY | VIR_MIGRATE_POSTCOPY_RESUME;
+  return flags;
+}

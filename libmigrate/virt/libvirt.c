@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The libvirt driver: its vtable, its event thread, its start and end. */
+#include "libmigrate/virt/libvirt.h"
+
+typedef struct LibvirtDriver {
+  MigDriver driver;
+  MigOpener *opener;
+  GThread *thread;
+  gint stop;
+} LibvirtDriver;
+
+/* libvirt's default handler prints to stderr. Each error is returned to whom it concerns; that is enough. */
+static void ignore_error(void *data, virErrorPtr error) {
+}
+
+static gpointer event_thread(gpointer data) {
+  LibvirtDriver *self = data;
+
+  while (!g_atomic_int_get(&self->stop))
+    if (virEventRunDefaultImpl() < 0)
+      virResetLastError();
+  return NULL;
+}
+
+static MigConn *libvirt_open(MigDriver *driver, const char *uri, unsigned timeout_ms, MigVirtEventFunc events,
+                             gpointer user_data, GError **error) {
+  return mig_opener_open(((LibvirtDriver *)driver)->opener, uri, timeout_ms, events, user_data, error);
+}
+
+static void libvirt_close(MigConn *conn) {
+  if (!conn)
+    return;
+  mig_event_sink_set(conn->sink, NULL, NULL);
+  mig_conn_unref(conn);
+}
+
+static bool libvirt_is_alive(MigConn *conn) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  bool alive = virConnectIsAlive(conn->vir) == 1;
+
+  virResetLastError();
+  return alive;
+}
+
+/* The event thread is told to stop and woken up; connections that are still open keep working, without
+ * events. */
+static void libvirt_free(MigDriver *driver) {
+  LibvirtDriver *self = (LibvirtDriver *)driver;
+
+  g_atomic_int_set(&self->stop, 1);
+  g_main_context_wakeup(NULL);
+  g_thread_join(self->thread);
+  mig_opener_free(self->opener);
+  g_free(self);
+}
+
+static const MigDriverOps ops = {
+    .name = "libvirt",
+    .open = libvirt_open,
+    .close = libvirt_close,
+    .is_alive = libvirt_is_alive,
+    .host_facts = mig_libvirt_host_facts,
+    .domain_facts = mig_libvirt_domain_facts,
+    .domain_status = mig_libvirt_domain_status,
+    .warm_target = mig_libvirt_warm_target,
+    .migrate = mig_libvirt_migrate,
+    .job_stats = mig_libvirt_job_stats,
+    .final_stats = mig_libvirt_final_stats,
+    .abort_job = mig_libvirt_abort_job,
+    .set_max_downtime = mig_libvirt_set_max_downtime,
+    .set_bandwidth = mig_libvirt_set_bandwidth,
+    .start_post_copy = mig_libvirt_start_post_copy,
+    .suspend = mig_libvirt_suspend,
+    .resume = mig_libvirt_resume,
+    .free = libvirt_free,
+};
+
+/* Once for the process: libvirt warns about a second event loop. */
+static gpointer initialize(gpointer data) {
+  virSetErrorFunc(NULL, ignore_error);
+  return GINT_TO_POINTER(virInitialize() == 0 && virEventRegisterDefaultImpl() == 0);
+}
+
+MigDriver *mig_driver_libvirt_new(GError **error) {
+  static GOnce once = G_ONCE_INIT;
+  g_autofree LibvirtDriver *self = NULL;
+
+  if (!g_once(&once, initialize, NULL)) {
+    g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
+                        "libvirt's client library does not start");
+    return NULL;
+  }
+
+  self = g_new0(LibvirtDriver, 1);
+  self->driver.ops = &ops;
+  self->thread = g_thread_try_new("libvirt-events", event_thread, self, error);
+  if (!self->thread)
+    return NULL;
+  self->opener = mig_opener_new();
+  return &g_steal_pointer(&self)->driver;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Private to libmigrate/virt: the connection, and what the files of the libvirt driver offer each other. */
+#pragma once
+
+#include "libmigrate/virt/driver.h"
+
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(virDomain, virDomainFree)
+
+/* The loss of a server is noticed after 5 s x 5 of silence: what libvirtd itself uses between two hosts. */
+#define MIG_KEEPALIVE_INTERVAL_S 5
+#define MIG_KEEPALIVE_COUNT      5
+
+/* ---- error.c ----------------------------------------------------------------------------------------------
+ */
+
+typedef struct MigVirtErrorRow {
+  int domain;       /* virErrorDomain, or MIG_ANY */
+  int code;         /* virErrorNumber, or MIG_ANY */
+  const char *text; /* what libvirt's text must contain, or NULL */
+  MigVirtError error;
+} MigVirtErrorRow;
+
+#define MIG_ANY (-1)
+
+/* The rows are tried in order; the first that fits holds. */
+const MigVirtErrorRow *mig_virt_error_rows(size_t *ret_n);
+MigVirtError mig_virt_error_classify(int domain, int code, const char *text);
+
+/* Translates this thread's last libvirt error; `format` says what was attempted. Returns false, for tail
+ * calls. */
+bool mig_virt_error_take(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+bool mig_virt_error_is_libvirt(const GError *error, int code);
+
+/* ---- state.c ----------------------------------------------------------------------------------------------
+ */
+
+typedef struct MigStateRow {
+  int state;  /* virDomainState */
+  int reason; /* of that state, or MIG_ANY */
+  MigEndState end;
+} MigStateRow;
+
+const MigStateRow *mig_state_rows(size_t *ret_n);
+MigEndState mig_state_from_libvirt(int state, int reason);
+
+typedef struct MigLifecycleRow {
+  int event;  /* virDomainEventType */
+  int detail; /* of that event, or MIG_ANY */
+  MigEndState end;
+  const char *name; /* "suspended: post-copy" */
+} MigLifecycleRow;
+
+const MigLifecycleRow *mig_lifecycle_rows(size_t *ret_n);
+/* NULL for the events that change no state, such as a new definition. */
+const MigLifecycleRow *mig_lifecycle_find(int event, int detail);
+
+/* ---- facts.c ----------------------------------------------------------------------------------------------
+ */
+
+/* What the domain's XML says. Names of disk targets (vda, sdb) are in `local_disks`, NULL-terminated. */
+typedef struct MigDomainXml {
+  char *name;
+  uint64_t memory_bytes;
+  bool passthrough;
+  char *emulator;
+  char *machine;
+  char *arch;
+  char *virt_type;
+  char **local_disks;
+} MigDomainXml;
+
+void mig_domain_xml_clear(MigDomainXml *xml);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainXml, mig_domain_xml_clear)
+
+bool mig_domain_xml_parse(const char *text, MigDomainXml *ret_xml, GError **error);
+char *mig_capabilities_host_uuid(const char *text);
+
+/* ---- flags.c ----------------------------------------------------------------------------------------------
+ */
+
+/* By what means a policy key takes effect. Every key has at least one. */
+typedef enum MigMeans {
+  MIG_MEANS_FLAG = 1 << 0,    /* VIR_MIGRATE_* */
+  MIG_MEANS_PARAM = 1 << 1,   /* a typed parameter of the start */
+  MIG_MEANS_CALL = 1 << 2,    /* a call of its own before the start or while it runs */
+  MIG_MEANS_MONITOR = 1 << 3, /* the monitor's goal; libvirt is told nothing at the start */
+  MIG_MEANS_QUEUE = 1 << 4    /* only orders pending jobs */
+} MigMeans;
+
+typedef struct MigMapping {
+  MigPolicyKey key;
+  unsigned means;
+  const char *note; /* why so */
+} MigMapping;
+
+const MigMapping *mig_mapping(MigPolicyKey key);
+
+#define MIG_NONZERO UINT64_MAX /* in a row's `value`: any but zero */
+
+typedef struct MigFlagRow {
+  MigPolicyKey key;
+  uint64_t value;
+  unsigned flags;
+  bool persistent_only; /* makes sense for a domain that is defined at the source */
+  bool disks_only;      /* makes sense with disks to copy */
+} MigFlagRow;
+
+const MigFlagRow *mig_flag_rows(size_t *ret_n);
+unsigned mig_flags_always(void);
+
+/* What of the domain bears on flags and parameters, as read just before the start. */
+typedef struct MigStart {
+  bool persistent;
+  char **local_disks; /* targets to copy if the policy says so; borrowed */
+} MigStart;
+
+unsigned mig_flags(const MigMigrateRequest *request, const MigStart *start);
+
+/* ---- params.c ---------------------------------------------------------------------------------------------
+ */
+
+typedef struct MigTypedParams {
+  virTypedParameterPtr params;
+  int n;
+  int allocated;
+} MigTypedParams;
+
+void mig_typed_params_clear(MigTypedParams *params);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigTypedParams, mig_typed_params_clear)
+
+typedef enum MigParamUnit {
+  MIG_PARAM_INT,       /* as it is, VIR_TYPED_PARAM_INT */
+  MIG_PARAM_MIB_PER_S, /* bytes/s to MiB/s, rounded up, VIR_TYPED_PARAM_ULLONG; 0 is no limit, said explicitly
+                        */
+  MIG_PARAM_NAME       /* the name of an enum's value, VIR_TYPED_PARAM_STRING */
+} MigParamUnit;
+
+typedef struct MigParamRow {
+  MigPolicyKey key;
+  const char *param;
+  MigParamUnit unit;
+  bool when_zero;       /* sent for 0, too */
+  unsigned needs_flags; /* only together with these */
+  uint64_t cap;         /* not more than this; 0: no cap */
+  uint64_t floor;       /* not less than this */
+} MigParamRow;
+
+const MigParamRow *mig_param_rows(size_t *ret_n);
+
+/* bytes/s as libvirt's MiB/s. 0, no limit, is libvirt's largest value: a literal 0 would mean "as the last
+ * virDomainMigrateSetMaxSpeed() left it". */
+unsigned long long mig_param_mib_per_s(uint64_t bytes_per_s);
+
+/* Fills in the parameters of virDomainMigrateToURI3() that go with `flags`. */
+bool mig_params(const MigMigrateRequest *request, const MigStart *start, unsigned flags,
+                MigTypedParams *ret_params, GError **error);
+
+/* ---- stats.c ----------------------------------------------------------------------------------------------
+ */
+
+/* Field by field; what is missing is 0. now_ms, valid, post_copy and the smoothed bandwidth are not touched
+ * here. */
+void mig_stats_sample(virTypedParameterPtr params, int n, MigSample *ret_sample);
+void mig_stats_final(virTypedParameterPtr params, int n, MigFinalStats *ret_stats);
+/* MIG_ANY if the operation is not named. */
+int mig_stats_operation(virTypedParameterPtr params, int n);
+bool mig_stats_success(virTypedParameterPtr params, int n);
+
+/* Does a virDomainJobType with that operation make it a migration under way? */
+bool mig_stats_job_is_migration(int type, int operation);
+
+/* ---- libvirt.c, events.c ----------------------------------------------------------------------------------
+ */
+
+/* Where events go. Apart from the connection, since libvirt's registrations keep it alive and not the other
+ * way round. */
+typedef struct MigEventSink MigEventSink;
+
+MigEventSink *mig_event_sink_new(MigVirtEventFunc func, gpointer user_data);
+MigEventSink *mig_event_sink_ref(MigEventSink *sink);
+void mig_event_sink_unref(MigEventSink *sink);
+void mig_event_sink_set(MigEventSink *sink, MigVirtEventFunc func, gpointer user_data);
+/* Registers all callbacks. A driver that does not know an event is no error. */
+bool mig_events_register(virConnectPtr vir, MigEventSink *sink, GError **error);
+
+struct MigConn {
+  gint refs; /* the owner's, and one for each call under way, so that close() need not wait for it */
+  virConnectPtr vir;
+  MigEventSink *sink;
+  char *uri;
+};
+
+MigConn *mig_conn_ref(MigConn *conn);
+/* The last one gives the connection to a thread that closes it, since virConnectClose() talks to the server.
+ */
+void mig_conn_unref(MigConn *conn);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(MigConn, mig_conn_unref)
+
+/* The domain of a UUID; NO_DOMAIN if it is not defined there. */
+virDomainPtr mig_conn_domain(MigConn *conn, const char *uuid, GError **error);
+
+/* connect.c: opens on a thread of its own and waits for at most timeout_ms. */
+typedef struct MigOpener MigOpener;
+MigOpener *mig_opener_new(void);
+void mig_opener_free(MigOpener *opener); /* opens that hang are left behind and clean up after themselves */
+MigConn *mig_opener_open(MigOpener *opener, const char *uri, unsigned timeout_ms, MigVirtEventFunc events,
+                         gpointer user_data, GError **error);
+
+/* The operations, as in the vtable. */
+bool mig_libvirt_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **error);
+bool mig_libvirt_domain_facts(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts,
+                              GError **error);
+bool mig_libvirt_warm_target(MigConn *target, const MigDomainFacts *facts, GError **error);
+bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
+bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
+bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
+bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error);
+bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, GError **error);
+bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error);
+bool mig_libvirt_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy,
+                               GError **error);
+bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, GError **error);
+bool mig_libvirt_suspend(MigConn *conn, const char *uuid, GError **error);
+bool mig_libvirt_resume(MigConn *conn, const char *uuid, GError **error);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How a domain stands at one end, and the numbers of its job. */
+#include "libmigrate/virt/libvirt.h"
+
+#include <string.h>
+
+virDomainPtr mig_conn_domain(MigConn *conn, const char *uuid, GError **error) {
+  virDomainPtr domain = virDomainLookupByUUIDString(conn->vir, uuid);
+
+  if (!domain)
+    mig_virt_error_take(error, "cannot look up domain %s", uuid);
+  return domain;
+}
+
+/* What the job on the domain is. False with an error only if the server could not be asked. */
+static bool read_job(virDomainPtr domain, bool *ret_active, bool *ret_outgoing, GError **error) {
+  virTypedParameterPtr params = NULL;
+  int n = 0, type = VIR_DOMAIN_JOB_NONE;
+  g_autoptr(GError) failure = NULL;
+
+  *ret_active = *ret_outgoing = false;
+  if (virDomainGetJobStats(domain, &type, &params, &n, 0) == 0) {
+    int operation = mig_stats_operation(params, n);
+
+    *ret_active = mig_stats_job_is_migration(type, operation);
+    *ret_outgoing = *ret_active && operation != VIR_DOMAIN_JOB_OPERATION_MIGRATION_IN;
+    virTypedParamsFree(params, n);
+    return true;
+  }
+
+  mig_virt_error_take(&failure, "cannot read the job of domain %s", virDomainGetName(domain));
+  switch (failure->code) {
+  case MIG_VIRT_ERROR_NOT_RUNNING: /* an inactive domain has no job */
+  case MIG_VIRT_ERROR_NO_DOMAIN:   /* it went in between */
+    return true;
+  case MIG_VIRT_ERROR_UNSUPPORTED:
+    return true;
+  default:
+    break;
+  }
+  /* So libvirt answers for the target's half: the job is there, its numbers are not. */
+  if (strstr(failure->message, "available only on the source host")) {
+    *ret_active = true;
+    return true;
+  }
+  g_propagate_error(error, g_steal_pointer(&failure));
+  return false;
+}
+
+bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_autoptr(GError) failure = NULL;
+  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, &failure);
+  MigDomainStatus status = {.state = MIG_END_ABSENT};
+  int state, reason, persistent;
+  bool ok;
+
+  /* The job first and the state last: a job seen to be over is then never paired with the state of before. */
+  ok = domain && read_job(domain, &status.job_active, &status.job_outgoing, &failure);
+  if (ok) {
+    persistent = virDomainIsPersistent(domain);
+    ok = persistent >= 0 && virDomainGetState(domain, &state, &reason, 0) == 0;
+    if (!ok)
+      mig_virt_error_take(&failure, "cannot read the state of domain %s", uuid);
+  }
+  if (!ok && !g_error_matches(failure, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return false;
+  }
+  if (ok) {
+    status.state = mig_state_from_libvirt(state, reason);
+    status.persistent = persistent;
+  } else {
+    status = (MigDomainStatus){.state = MIG_END_ABSENT};
+  }
+
+  *ret_status = status;
+  return true;
+}
+
+bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_autoptr(GError) failure = NULL;
+  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, &failure);
+  MigSample sample = {0};
+  virTypedParameterPtr params = NULL;
+  int n = 0, type = VIR_DOMAIN_JOB_NONE, state, reason;
+
+  if (domain && virDomainGetJobStats(domain, &type, &params, &n, 0) < 0)
+    mig_virt_error_take(&failure, "cannot read the job of domain %s", uuid);
+
+  /* A domain that is gone or stopped has no job; it may go at any moment, for that is what a migration is
+   * for. */
+  if (failure && failure->code != MIG_VIRT_ERROR_NO_DOMAIN && failure->code != MIG_VIRT_ERROR_NOT_RUNNING) {
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return false;
+  }
+
+  if (!failure && mig_stats_job_is_migration(type, mig_stats_operation(params, n))) {
+    mig_stats_sample(params, n, &sample);
+    sample.active = true;
+    if (virDomainGetState(domain, &state, &reason, 0) == 0) {
+      MigEndState end = mig_state_from_libvirt(state, reason);
+
+      sample.post_copy = end == MIG_END_PAUSED_POSTCOPY || end == MIG_END_PAUSED_POSTCOPY_FAILED ||
+                         end == MIG_END_RUNNING_POSTCOPY || end == MIG_END_RUNNING_POSTCOPY_FAILED;
+    }
+    virResetLastError();
+  }
+  virTypedParamsFree(params, n);
+
+  sample.valid = true;
+  *ret_sample = sample;
+  return true;
+}
+
+bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error) {
+  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+  virTypedParameterPtr params = NULL;
+  int n = 0, type = VIR_DOMAIN_JOB_NONE, operation;
+
+  if (!domain)
+    return false;
+  /* Kept, because others may want to read them as well: without KEEP_COMPLETED the first reader takes them
+   * away. */
+  if (virDomainGetJobStats(domain, &type, &params, &n,
+                           VIR_DOMAIN_JOB_STATS_COMPLETED | VIR_DOMAIN_JOB_STATS_KEEP_COMPLETED) < 0)
+    return mig_virt_error_take(error, "cannot read the last job of domain %s", uuid);
+
+  operation = mig_stats_operation(params, n);
+  if (type != VIR_DOMAIN_JOB_COMPLETED || (operation != VIR_DOMAIN_JOB_OPERATION_MIGRATION_IN &&
+                                           operation != VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT)) {
+    virTypedParamsFree(params, n);
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING,
+                "libvirt has no numbers of a finished migration of domain %s", uuid);
+    return false;
+  }
+  mig_stats_final(params, n, ret_stats);
+  virTypedParamsFree(params, n);
+  return true;
+}
