@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A blocking varlink client: one connection, calls one after the other or pipelined. For command-line tools. */
+/* A blocking varlink client: one connection, calls one after the other or pipelined. For command-line tools.
+ */
 #pragma once
 
 #include <glib.h>
@@ -16,14 +17,11 @@ typedef enum VarlinkClientError {
   VARLINK_CLIENT_ERROR_PERMISSION,   /* connect() refused by the socket's mode */
   VARLINK_CLIENT_ERROR_DISCONNECTED, /* the server closed the connection before its answer */
   VARLINK_CLIENT_ERROR_TIMEOUT,
-  VARLINK_CLIENT_ERROR_PROTOCOL,     /* what came is no varlink reply */
-  VARLINK_CLIENT_ERROR_INTERRUPTED   /* a signal came while waiting; call again to go on */
+  VARLINK_CLIENT_ERROR_PROTOCOL,   /* what came is no varlink reply */
+  VARLINK_CLIENT_ERROR_INTERRUPTED /* a signal came while waiting; call again to go on */
 } VarlinkClientError;
 
-typedef enum VarlinkCallFlags {
-  VARLINK_CALL_MORE = 1 << 0,
-  VARLINK_CALL_ONEWAY = 1 << 1
-} VarlinkCallFlags;
+typedef enum VarlinkCallFlags { VARLINK_CALL_MORE = 1 << 0, VARLINK_CALL_ONEWAY = 1 << 1 } VarlinkCallFlags;
 
 /* One answer. */
 typedef struct VarlinkReply {
@@ -46,8 +44,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(VarlinkClient, varlink_client_free)
 int varlink_client_get_fd(const VarlinkClient *client);
 
 /* Sends a call. Takes `parameters` (NULL: {}). */
-bool varlink_client_send(VarlinkClient *client, const char *method, json_t *parameters, VarlinkCallFlags flags,
-                         GError **error);
+bool varlink_client_send(VarlinkClient *client, const char *method, json_t *parameters,
+                         VarlinkCallFlags flags, GError **error);
 
 /* Waits for the next answer for at most `timeout_ms` (-1: for ever). An error that the server answered is a
  * success here, with ret_reply->error set. */

@@ -34,10 +34,10 @@ typedef struct VarlinkServiceInfo {
 /* Each can be reached by a client; reaching it is answered by a named error or ends that client's connection
  * only. 0 takes the default that is given here. */
 typedef struct VarlinkLimits {
-  size_t max_message_bytes;         /* 16 MiB: one message in; longer ones end the connection */
-  size_t max_queued_bytes;          /* 16 MiB: unsent output of a connection past which it reads no more calls */
-  unsigned max_connections;         /* 4096 */
-  unsigned max_connections_per_uid; /* 1024 */
+  size_t max_message_bytes; /* 16 MiB: one message in; longer ones end the connection */
+  size_t max_queued_bytes;  /* 16 MiB: unsent output of a connection past which it reads no more calls */
+  unsigned max_connections; /* 4096 */
+  unsigned max_connections_per_uid;    /* 1024 */
   unsigned partial_message_timeout_ms; /* 30,000: half a message and then silence ends the connection */
 } VarlinkLimits;
 
@@ -56,26 +56,34 @@ typedef struct VarlinkMethod {
 } VarlinkMethod;
 
 /* `context` is borrowed for the life of the server; `info` and `limits` are copied (limits may be NULL). */
-VarlinkServer *varlink_server_new(GMainContext *context, const VarlinkServiceInfo *info, const VarlinkLimits *limits);
+VarlinkServer *varlink_server_new(GMainContext *context, const VarlinkServiceInfo *info,
+                                  const VarlinkLimits *limits);
 
-/* Closes all connections; calls that are kept somewhere become unanswerable, which is no error. NULL is fine. */
+/* Closes all connections; calls that are kept somewhere become unanswerable, which is no error. NULL is fine.
+ */
 void varlink_server_free(VarlinkServer *server);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(VarlinkServer, varlink_server_free)
 
 void varlink_server_set_authorize(VarlinkServer *server, VarlinkAuthorizeFunc func, gpointer user_data);
 
+/* What a client is answered that comes when a limit on connections is reached, before it is disconnected: an
+ * error by its full name, with the parameter `limit: int`. Without a name it is only disconnected. */
+void varlink_server_set_overload_error(VarlinkServer *server, const char *name);
+
 /* Serves an interface. `description` is the text of the interface file; it and `methods` are borrowed for the
  * life of the server. Methods of the interface that `methods` does not name answer MethodNotImplemented; a
  * method there that the interface does not have is an error. */
-bool varlink_server_add_interface(VarlinkServer *server, const char *description, const VarlinkMethod *methods,
-                                  size_t n_methods, gpointer user_data, GError **error);
+bool varlink_server_add_interface(VarlinkServer *server, const char *description,
+                                  const VarlinkMethod *methods, size_t n_methods, gpointer user_data,
+                                  GError **error);
 
 /* Accepts on a socket that listens already (socket activation). Takes `fd`. May be called more than once. */
 bool varlink_server_listen_fd(VarlinkServer *server, int fd, GError **error);
 
 /* Makes a socket at `path` with `mode` (and group `gid`, unless it is (gid_t)-1). A stale socket file is
  * replaced; a live one (somebody accepts there) or a file that is no socket is an error. */
-bool varlink_server_listen_path(VarlinkServer *server, const char *path, mode_t mode, gid_t gid, GError **error);
+bool varlink_server_listen_path(VarlinkServer *server, const char *path, mode_t mode, gid_t gid,
+                                GError **error);
 
 unsigned varlink_server_get_n_connections(const VarlinkServer *server);
 
@@ -90,8 +98,8 @@ bool varlink_call_wants_more(const VarlinkCall *call);
 /* False once the client is gone or the call has been answered for good. */
 bool varlink_call_is_open(const VarlinkCall *call);
 
-/* Answers. Takes `parameters` (NULL: {}). With `continues` more answers follow. Does nothing on a call that is
- * not open. A oneway call swallows answers and errors alike. */
+/* Answers. Takes `parameters` (NULL: {}). With `continues` more answers follow. Does nothing on a call that
+ * is not open. A oneway call swallows answers and errors alike. */
 void varlink_call_reply(VarlinkCall *call, json_t *parameters, bool continues);
 
 /* The same with a whole message that was encoded before by varlink_encode_reply(), so that many watchers

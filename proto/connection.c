@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One connection of the server: reading calls, handing them out in order, ending. */
+#include "proto/server-private.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Theory of Operation
+ *
+ * A connection handles one call at a time: `call` is set from the moment that a method's function is called
+ * until the last answer. Meanwhile nothing is read, so what a client pipelines waits in the kernel and slows
+ * that client down, nobody else. The same holds while more output waits than the limit allows.
+ *
+ *   may_read()     no call, output below the limit, the peer may still send, no whole message in the buffer
+ *   LIST_READY     the buffer may hold a whole message (or the end) and the connection may go on; looked at
+ * in the next round of the loop. Handling stops after CALLS_AT_ONCE for the sake of the others LIST_PARTIAL
+ * may_read(), and a message has begun: its clock runs. It does not while we do not read
+ *
+ * Ends. `peer_wrote_all`: the peer shut its sending side down (or closed; that shows soon). What it sent is
+ * still answered; the connection closes once all is out. `hung_up`: both sides are shut, so nobody reads an
+ * answer. Calls that were received whole are still handled - a oneway call that was sent before close()
+ * counts
+ * - until one of them is not answered at once. `broken`: a write failed or the stream is no varlink.
+ *
+ * No function that a method may call closes a connection or runs another method: they only mark it and put it
+ * into LIST_READY. So handlers may walk lists of calls while they answer them, and nothing recurses. Memory
+ * of a closed connection is kept until the end of the round, as an event that was fetched may point to it.
+ *
+ * epoll is told lazily that we do not read: the usual client sends nothing before it has its answer, and two
+ * system calls are saved for each call that is answered later. */
+
+#define CALLS_AT_ONCE 64
+
+static bool may_read(const Connection *connection) {
+  return !connection->call && !connection->broken && !connection->peer_wrote_all &&
+         !connection->links[LIST_READY].linked && !connection_is_clogged(connection);
+}
+
+static void set_events(Connection *connection, uint32_t events) {
+  struct epoll_event event = {.events = events, .data.ptr = &connection->poll};
+
+  if (events == connection->events)
+    return;
+  if (epoll_ctl(connection->server->epoll_fd, EPOLL_CTL_MOD, connection->poll.fd, &event) < 0)
+    connection_break(connection);
+  else
+    connection->events = events;
+}
+
+static uint32_t wanted_events(const Connection *connection) {
+  uint32_t events = connection->output ? EPOLLOUT : 0;
+
+  return may_read(connection) ? events | EPOLLIN : events;
+}
+
+static void update_events(Connection *connection) {
+  uint32_t wanted = wanted_events(connection);
+
+  if ((wanted | EPOLLIN) == connection->events && !connection->peer_wrote_all)
+    return;
+  set_events(connection, wanted);
+}
+
+bool connection_new(VarlinkServer *server, int fd, Peer *peer) {
+  Connection *connection = g_new0(Connection, 1);
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->poll};
+
+  connection->poll = (Poll){.kind = POLL_CONNECTION, .fd = fd};
+  connection->server = server;
+  connection->events = EPOLLIN;
+  varlink_framing_init(&connection->framing, server->limits.max_message_bytes);
+
+  if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+    g_free(connection);
+    return false;
+  }
+  connection->peer = g_rc_box_acquire(peer);
+  server_list_add(server, LIST_ALL, connection);
+  return true;
+}
+
+void connection_free(Connection *connection) {
+  g_rc_box_release(connection->peer);
+  g_free(connection);
+}
+
+void connection_close(Connection *connection, bool tell) {
+  VarlinkServer *server = connection->server;
+
+  if (connection->poll.fd < 0)
+    return;
+
+  close(connection->poll.fd); /* which takes it out of epoll too */
+  connection->poll.fd = -1;
+  connection->broken = true;
+  for (ListKind kind = 0; kind < N_LISTS; kind++)
+    server_list_remove(server, kind, connection);
+  connection_clear_output(connection);
+  varlink_framing_clear(&connection->framing);
+  server_uid_release(server, connection->peer->public.uid);
+
+  connection->next_dead = server->graveyard;
+  server->graveyard = connection;
+
+  if (connection->call)
+    call_disconnect(connection->call, tell);
+}
+
+void connection_break(Connection *connection) {
+  connection->broken = true;
+  if (connection->poll.fd >= 0)
+    server_list_add(connection->server, LIST_READY, connection);
+}
+
+/* Its call was answered for good. */
+void connection_answered(Connection *connection) {
+  connection->call = NULL;
+
+  /* Within handle_calls() its loop goes on; else there is something to do only in these cases. */
+  if (!connection->corked && (!varlink_framing_is_empty(&connection->framing) || connection->peer_wrote_all ||
+                              connection->hung_up || !(connection->events & EPOLLIN)))
+    server_list_add(connection->server, LIST_READY, connection);
+}
+
+/* Handles whole messages that are in the buffer. */
+static void handle_calls(Connection *connection) {
+  bool stop = false;
+
+  connection_cork(connection);
+  for (unsigned n = 0;
+       !stop && !connection->call && !connection->broken && !connection_is_clogged(connection); n++) {
+    g_auto(VarlinkCallMessage) message = {0};
+    g_autoptr(GError) error = NULL;
+    char *data;
+    size_t length;
+
+    if (n == CALLS_AT_ONCE) {
+      server_list_add(connection->server, LIST_READY, connection);
+      break;
+    }
+
+    switch (varlink_framing_next(&connection->framing, &data, &length)) {
+    case VARLINK_FRAMING_MESSAGE:
+      server_list_remove(connection->server, LIST_PARTIAL, connection);
+      if (varlink_call_message_parse(data, length, &message, &error)) {
+        call_dispatch(connection, &message);
+      } else {
+        g_debug("varlink: a client of uid %u sent no call: %s", (unsigned)connection->peer->public.uid,
+                error->message);
+        stop = true;
+      }
+      break;
+    case VARLINK_FRAMING_TOO_LONG:
+      g_debug("varlink: a client of uid %u sent a message of more than %zu bytes",
+              (unsigned)connection->peer->public.uid, connection->framing.max_message_bytes);
+      stop = true;
+      break;
+    case VARLINK_FRAMING_INCOMPLETE:
+      goto out;
+    }
+  }
+out:
+  connection_uncork(connection);
+  if (stop) /* only now: what came before was answered */
+    connection_break(connection);
+  varlink_framing_release(&connection->framing);
+}
+
+static bool is_finished(const Connection *connection) {
+  if (connection->broken)
+    return true;
+  if (connection->links[LIST_READY].linked)
+    return false;
+  if (connection->hung_up && (connection->call || connection->output))
+    return true;
+  return connection->peer_wrote_all && !connection->call && !connection->output;
+}
+
+/* After anything happened: closes, or waits for the right things. */
+static void settle(Connection *connection) {
+  if (connection->poll.fd < 0)
+    return;
+
+  if (is_finished(connection)) {
+    connection_close(connection, true);
+    return;
+  }
+
+  if (may_read(connection) && !varlink_framing_is_empty(&connection->framing)) {
+    if (!connection->links[LIST_PARTIAL].linked) {
+      connection->partial_until_us =
+          g_get_monotonic_time() + (int64_t)connection->server->limits.partial_message_timeout_ms * 1000;
+      server_list_add(connection->server, LIST_PARTIAL, connection);
+    }
+  } else {
+    server_list_remove(connection->server, LIST_PARTIAL, connection);
+  }
+  update_events(connection);
+}
+
+/* From LIST_READY. */
+void connection_continue(Connection *connection) {
+  server_list_remove(connection->server, LIST_READY, connection);
+  handle_calls(connection);
+  settle(connection);
+}
+
+static void write_out(Connection *connection) {
+  VarlinkCall *call;
+
+  connection_flush(connection);
+  if (connection->broken)
+    return;
+
+  /* Calls that were left in the buffer because of the output. */
+  if (!connection->call && !varlink_framing_is_empty(&connection->framing) &&
+      !connection_is_clogged(connection))
+    server_list_add(connection->server, LIST_READY, connection);
+  if (connection->output)
+    return;
+
+  call = connection->call;
+  if (call && call->drained) {
+    varlink_call_ref(call);
+    call->drained(call, call->hook_data);
+    varlink_call_unref(call);
+  }
+}
+
+static void read_in(Connection *connection) {
+  char *buffer = connection->server->read_buffer;
+  ssize_t n;
+
+  do
+    n = recv(connection->poll.fd, buffer, READ_BYTES, MSG_DONTWAIT);
+  while (n < 0 && errno == EINTR);
+
+  if (n > 0) {
+    varlink_framing_push(&connection->framing, buffer, (size_t)n);
+    handle_calls(connection);
+  } else if (n == 0) {
+    connection->peer_wrote_all = true;
+  } else if (errno != EAGAIN && errno != EWOULDBLOCK) {
+    connection_break(connection);
+  }
+}
+
+void connection_handle_event(Connection *connection, uint32_t events) {
+  if (events & (EPOLLHUP | EPOLLERR))
+    connection->hung_up = true;
+
+  if (events & EPOLLOUT)
+    write_out(connection);
+
+  if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+    if (may_read(connection))
+      read_in(connection);
+    else if (!connection->broken)
+      set_events(connection, wanted_events(connection));
+  }
+  settle(connection);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The output of a connection: straight to the kernel if it takes it, else queued. */
+#include "proto/server-private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+/* Answers to pipelined calls are collected up to so much before one send() takes them. */
+#define CORK_BYTES ((size_t)64 * 1024)
+
+/* Chunks that one sendmsg() takes. */
+#define CHUNKS_AT_ONCE 64
+
+/* What a queued chunk costs beside its bytes: counted, so that many tiny ones are bounded too. */
+#define CHUNK_OVERHEAD_BYTES 128
+
+bool connection_is_clogged(const Connection *connection) {
+  size_t n_chunks = connection->output ? connection->output->len - connection->output_first : 0;
+
+  return connection->queued_bytes + n_chunks * CHUNK_OVERHEAD_BYTES >
+         connection->server->limits.max_queued_bytes;
+}
+
+void connection_clear_output(Connection *connection) {
+  if (!connection->output)
+    return;
+
+  for (size_t i = connection->output_first; i < connection->output->len; i++)
+    g_bytes_unref(g_array_index(connection->output, Chunk, i).bytes);
+  g_array_unref(connection->output);
+  connection->output = NULL;
+  connection->output_first = 0;
+  connection->queued_bytes = 0;
+}
+
+/* Keeps `owner`, of which `data` is the end, or a copy. */
+static void enqueue(Connection *connection, const char *data, size_t length, GBytes *owner) {
+  Chunk chunk = {0};
+
+  if (owner) {
+    chunk.bytes = g_bytes_ref(owner);
+    chunk.offset = g_bytes_get_size(owner) - length;
+  } else {
+    chunk.bytes = g_bytes_new(data, length);
+  }
+
+  if (!connection->output)
+    connection->output = g_array_new(FALSE, FALSE, sizeof(Chunk));
+  g_array_append_val(connection->output, chunk);
+  connection->queued_bytes += length;
+}
+
+/* What of it the kernel took; a connection that is gone takes all. */
+static size_t write_now(Connection *connection, struct iovec *vectors, size_t n_vectors) {
+  struct msghdr message = {.msg_iov = vectors, .msg_iovlen = n_vectors};
+  ssize_t n;
+
+  do
+    n = sendmsg(connection->poll.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  while (n < 0 && errno == EINTR);
+
+  if (n >= 0)
+    return (size_t)n;
+  if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) {
+    g_debug("varlink: a client of uid %u went away: %s", (unsigned)connection->peer->public.uid,
+            g_strerror(errno));
+    connection_break(connection);
+  }
+  return 0;
+}
+
+static void send_or_enqueue(Connection *connection, const char *data, size_t length, GBytes *owner) {
+  size_t written = 0;
+
+  if (!connection->output) {
+    struct iovec vector = {.iov_base = (void *)(uintptr_t)data, .iov_len = length};
+
+    written = write_now(connection, &vector, 1);
+  }
+  if (written < length && !connection->broken)
+    enqueue(connection, data + written, length - written, owner);
+}
+
+static void flush_cork(Connection *connection) {
+  GByteArray *cork = connection->server->cork;
+
+  if (cork->len > 0 && !connection->broken)
+    send_or_enqueue(connection, (const char *)cork->data, cork->len, NULL);
+  g_byte_array_set_size(cork, 0);
+}
+
+void connection_cork(Connection *connection) {
+  connection->corked = true;
+}
+
+void connection_uncork(Connection *connection) {
+  flush_cork(connection);
+  connection->corked = false;
+}
+
+void connection_send(Connection *connection, const void *data, size_t length, GBytes *owner) {
+  if (connection->broken)
+    return;
+
+  if (connection->corked) {
+    GByteArray *cork = connection->server->cork;
+
+    if (cork->len + length > CORK_BYTES)
+      flush_cork(connection);
+    if (length <= CORK_BYTES) {
+      g_byte_array_append(cork, data, (guint)length);
+      return;
+    }
+    if (connection->broken)
+      return;
+  }
+  send_or_enqueue(connection, data, length, owner);
+}
+
+static void forget_written(Connection *connection, size_t written) {
+  GArray *output = connection->output;
+
+  connection->queued_bytes -= written;
+  while (written > 0) {
+    Chunk *chunk = &g_array_index(output, Chunk, connection->output_first);
+    size_t left = g_bytes_get_size(chunk->bytes) - chunk->offset;
+
+    if (written < left) {
+      chunk->offset += written;
+      break;
+    }
+    written -= left;
+    g_bytes_unref(chunk->bytes);
+    connection->output_first++;
+  }
+
+  if (connection->output_first == output->len) {
+    connection_clear_output(connection);
+  } else if (connection->output_first > output->len / 2) {
+    g_array_remove_range(output, 0, (guint)connection->output_first);
+    connection->output_first = 0;
+  }
+}
+
+void connection_flush(Connection *connection) {
+  while (connection->output && !connection->broken) {
+    struct iovec vectors[CHUNKS_AT_ONCE];
+    size_t n = 0, wanted = 0, written;
+
+    for (size_t i = connection->output_first; i < connection->output->len && n < CHUNKS_AT_ONCE; i++, n++) {
+      const Chunk *chunk = &g_array_index(connection->output, Chunk, i);
+      size_t size;
+      const char *data = g_bytes_get_data(chunk->bytes, &size);
+
+      vectors[n].iov_base = (void *)(uintptr_t)(data + chunk->offset);
+      vectors[n].iov_len = size - chunk->offset;
+      wanted += vectors[n].iov_len;
+    }
+
+    written = write_now(connection, vectors, n);
+    if (written > 0)
+      forget_written(connection, written);
+    if (written < wanted)
+      return;
+  }
+}

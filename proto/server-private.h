@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of the server share: server.c, listen.c, service.c, connection.c, output.c and call.c. */
+#pragma once
+
+#include "proto/framing.h"
+#include "proto/idl.h"
+#include "proto/message.h"
+#include "proto/server.h"
+
+#include <stdint.h>
+
+typedef struct Connection Connection;
+typedef struct Listener Listener;
+
+/* What an epoll event points to. */
+typedef enum PollKind { POLL_LISTENER, POLL_CONNECTION } PollKind;
+
+typedef struct Poll {
+  PollKind kind;
+  int fd;
+} Poll;
+
+struct Listener {
+  Poll poll;
+  char *path; /* NULL: not made by us, so not to be removed by us */
+  dev_t dev;
+  ino_t ino;
+};
+
+/* One served interface. */
+typedef struct Service {
+  VarlinkInterface *interface;
+  const char *description; /* borrowed */
+  gpointer user_data;
+} Service;
+
+/* One method of one: what a call is looked up in, by its full name. */
+typedef struct Method {
+  char *full_name; /* a GRefString, shared with the calls: they may outlive the server */
+  const VarlinkMember *member;
+  VarlinkMethodFunc func;
+  bool streams;
+  bool open_to_all; /* org.varlink.service: nobody is asked */
+  const Service *service;
+} Method;
+
+/* A connection's place in one of the server's lists. */
+typedef struct Link {
+  Connection *next;
+  Connection *previous;
+  bool linked;
+} Link;
+
+typedef enum ListKind { LIST_ALL, LIST_READY, LIST_PARTIAL, N_LISTS } ListKind;
+
+typedef struct List {
+  Connection *first;
+  Connection *last;
+} List;
+
+struct VarlinkServer {
+  GMainContext *context;
+  GSource *source; /* one for all: the main loop sees one fd, whatever the number of connections */
+  int epoll_fd;
+  VarlinkServiceInfo info;
+  VarlinkLimits limits;
+  char *overload_error;
+  VarlinkAuthorizeFunc authorize;
+  gpointer authorize_data;
+  GPtrArray *listeners;
+  GPtrArray *services;    /* in the order in which GetInfo tells them */
+  GHashTable *methods;    /* full name → Method */
+  GHashTable *interfaces; /* name → Service */
+  GHashTable *uids;       /* uid → number of connections */
+  unsigned n_connections;
+  List lists[N_LISTS];
+  Connection *graveyard; /* closed in this round; events that were fetched may still point there */
+  bool accepting;        /* false: out of descriptors, tried again at `accept_again_us` */
+  int64_t accept_again_us;
+  bool accept_failed;  /* has been said, and is not said again before it got better */
+  GByteArray *scratch; /* one message being encoded */
+  GByteArray *cork;    /* the answers of the connection that is being handled */
+  char *read_buffer;   /* READ_BYTES, for whichever connection is being read */
+};
+
+#define READ_BYTES ((size_t)64 * 1024)
+
+/* Shared by a connection and its calls (a reference counted box), as a call may outlive its connection. */
+typedef struct Peer {
+  VarlinkPeer public;
+  gid_t groups[];
+} Peer;
+
+/* Output that the kernel has not taken yet. */
+typedef struct Chunk {
+  GBytes *bytes;
+  size_t offset;
+} Chunk;
+
+struct Connection {
+  Poll poll;
+  uint32_t events; /* that epoll knows of */
+  VarlinkServer *server;
+  Link links[N_LISTS];
+  Connection *next_dead;
+  Peer *peer;
+  VarlinkFraming framing;
+  VarlinkCall *call;   /* the one that is being answered; not a reference */
+  GArray *output;      /* Chunk; NULL while nothing waits */
+  size_t output_first; /* chunks before it are gone */
+  size_t queued_bytes;
+  bool corked;              /* its answers are being collected in the server's cork */
+  int64_t partial_until_us; /* in LIST_PARTIAL: when the message that has begun must be whole */
+  bool peer_wrote_all;      /* it will send no more, but may still read */
+  bool hung_up;             /* it is gone altogether */
+  bool broken;              /* to be closed at the next round */
+};
+
+struct VarlinkCall {
+  int n_refs;
+  Connection *connection; /* NULL: closed or answered for good */
+  const Method *method;   /* only while there is a connection */
+  char *full_name;
+  Peer *peer;
+  bool more;
+  bool oneway;
+  void (*drained)(VarlinkCall *, gpointer);
+  void (*closed)(VarlinkCall *, gpointer);
+  gpointer hook_data;
+};
+
+/* server.c */
+void server_list_add(VarlinkServer *server, ListKind kind, Connection *connection);
+void server_list_remove(VarlinkServer *server, ListKind kind, Connection *connection);
+void server_uid_release(VarlinkServer *server, uid_t uid);
+
+/* listen.c */
+void server_accept(VarlinkServer *server, Listener *listener);
+void server_resume_accepting(VarlinkServer *server);
+void listener_free(gpointer data);
+
+/* service.c */
+bool service_add(VarlinkServer *server);
+
+/* connection.c */
+bool connection_new(VarlinkServer *server, int fd, Peer *peer);
+void connection_close(Connection *connection, bool tell);
+void connection_free(Connection *connection);
+void connection_handle_event(Connection *connection, uint32_t events);
+void connection_continue(Connection *connection);
+void connection_answered(Connection *connection);
+void connection_break(Connection *connection);
+bool connection_is_clogged(const Connection *connection);
+
+/* output.c */
+void connection_send(Connection *connection, const void *data, size_t length, GBytes *owner);
+void connection_flush(Connection *connection);
+void connection_cork(Connection *connection);
+void connection_uncork(Connection *connection);
+void connection_clear_output(Connection *connection);
+
+/* call.c */
+void call_dispatch(Connection *connection, VarlinkCallMessage *message);
+void call_disconnect(VarlinkCall *call, bool tell);
