@@ -13,7 +13,11 @@ typedef struct MigCandidate {
 /* Orders candidates: who starts first comes first (by priority, then by age). For qsort() and friends. */
 int mig_candidate_compare(const MigCandidate *a, const MigCandidate *b);
 
-typedef enum MigAdmission { MIG_ADMISSION_START, MIG_ADMISSION_OUTGOING_LIMIT, MIG_ADMISSION_COUNT } MigAdmission;
+typedef enum MigAdmission {
+  MIG_ADMISSION_START,
+  MIG_ADMISSION_OUTGOING_LIMIT,
+  MIG_ADMISSION_COUNT
+} MigAdmission;
 
 const char *mig_admission_name(MigAdmission admission);
 

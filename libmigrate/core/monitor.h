@@ -24,14 +24,16 @@ typedef struct MigAction {
 
 const char *mig_action_name(MigActionKind kind);
 
-/* The best of what was reached so far, of memory or of disks. */
+/* The best of what was reached so far, of memory or of disks. Times are of the monitor's own clock of
+ * observation. */
 typedef struct MigProgressMark {
   bool seen;
   uint64_t best_remaining_bytes;
   uint64_t at_ms;
 } MigProgressMark;
 
-/* Opaque by custom: only monitor.c and its tests look inside. A plain struct, so that it needs no memory of its own. */
+/* Opaque by custom: only monitor.c and its tests look inside. A plain struct, so that it needs no memory of
+ * its own. */
 typedef struct MigMonitor {
   MigPolicy policy;
   uint64_t start_ms;
@@ -39,12 +41,19 @@ typedef struct MigMonitor {
   uint64_t disk_bytes;
   bool abort_asked;
   bool have_last;
-  MigSample last;          /* the last valid one */
-  MigProgressMark memory;
+  bool post_copy; /* sticky: there is no way back */
+  bool counting;  /* the last step had numbers, so that the time since then was observed */
+  MigSample last; /* the last valid one of an active job */
+  MigStage stage;
+  uint64_t observed_ms;   /* runs only while numbers are read; the times below are of this clock */
+  MigProgressMark memory; /* the smallest dirty set at the start of a pass */
+  unsigned stale_passes;  /* that began with no smaller one since */
   MigProgressMark disk;
-  uint64_t last_flow_ms;   /* when bytes were last seen to move */
+  uint64_t last_flow_ms;        /* when bytes were last seen to move */
   uint64_t iteration_low_bytes; /* the lowest remaining of the iteration under way */
-  uint64_t percent;        /* never falls */
+  uint64_t iteration_low_ms;
+  uint64_t downtime_ms; /* the limit that QEMU was given; 0: none yet */
+  uint64_t percent;     /* never falls */
 } MigMonitor;
 
 /* `start_ms` is when the migration began: on a re-attach the original one, so that deadlines hold. */
@@ -70,6 +79,7 @@ MigStage mig_monitor_stage(const MigMonitor *monitor);
 /* Smooths a bandwidth over about two seconds from the bytes that moved between samples. */
 typedef struct MigBandwidth {
   bool seen;
+  bool have_rate;
   uint64_t at_ms;
   uint64_t processed_bytes;
   double bytes_per_s;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Goals for a move: every key with its unit, range and default, as a table. Conflicts between keys as data. */
+/* Goals for a move: every key with its unit, range and default, as a table. Conflicts between keys as data.
+ */
 #pragma once
 
 #include "libmigrate/core/types.h"
@@ -64,6 +65,16 @@ typedef struct MigPolicy {
 
 typedef enum MigPolicyType { MIG_POLICY_TYPE_INT, MIG_POLICY_TYPE_BOOL, MIG_POLICY_TYPE_ENUM } MigPolicyType;
 
+/* What a number counts, and so which suffixes its text may have. */
+typedef enum MigUnit {
+  MIG_UNIT_NONE, /* not a number, or a plain count */
+  MIG_UNIT_MS,
+  MIG_UNIT_S, /* also seconds per GiB */
+  MIG_UNIT_BYTES_PER_S,
+  MIG_UNIT_PCT,
+  MIG_UNIT_COUNT
+} MigUnit;
+
 /* When a key may still be changed on a job. */
 typedef enum MigTunable {
   MIG_TUNABLE_BEFORE_START, /* while pending */
@@ -74,8 +85,9 @@ typedef struct MigPolicyKeyInfo {
   MigPolicyKey key;
   const char *name;
   MigPolicyType type;
+  MigUnit unit;
   const char *const *enum_names; /* NULL-terminated, for ENUM */
-  uint64_t min, max;             /* inclusive, for INT */
+  uint64_t min, max;             /* inclusive; of a BOOL 0 and 1, of an ENUM its first and last */
   uint64_t default_value;
   MigTunable tunable;
   const char *summary; /* half a sentence for --help */
@@ -103,9 +115,10 @@ typedef enum MigPolicyError {
   MIG_POLICY_ERROR_COUNT
 } MigPolicyError;
 
-/* Sets one key from text as a person writes it. Numbers take the suffixes K, M, G, T (of 1024) for bytes, ms, s, min, h
- * for times (converted to the key's unit; a fraction of it is refused); booleans are yes, no, true, false, on, off, 1, 0. On
- * error the policy is as it was, and ret_message (NUL-terminated, cut to size) says what would be accepted. */
+/* Sets one key from text as a person writes it. Numbers take the suffixes K, M, G, T (of 1024) for bytes, ms,
+ * s, min, h for times (converted to the key's unit; a fraction of it is refused); booleans are yes, no, true,
+ * false, on, off, 1, 0. On error the policy is as it was, and ret_message (NUL-terminated, cut to size) says
+ * what would be accepted. */
 MigPolicyError mig_policy_set_text(MigPolicy *policy, const char *name, const char *text, char *ret_message,
                                    size_t message_size);
 
@@ -122,19 +135,23 @@ static inline uint64_t mig_policy_get(const MigPolicy *policy, MigPolicyKey key)
 
 /* What the domain and the hypervisors are, as far as it bears on which keys go together. */
 typedef struct MigPolicyFacts {
-  bool passthrough;               /* the domain has a host device assigned */
-  bool local_disks;               /* the domain has disks that the target does not see */
-  uint64_t qemu_version;          /* as libvirt counts: 7002000; 0: unknown. The lower of both ends */
-  uint64_t libvirt_version;       /* 9000000; 0: unknown. The lower of both ends */
+  bool passthrough;         /* the domain has a host device assigned */
+  bool local_disks;         /* the domain has disks that the target does not see */
+  uint64_t qemu_version;    /* as libvirt counts: 7002000; 0: unknown. The lower of both ends */
+  uint64_t libvirt_version; /* 9000000; 0: unknown. The lower of both ends */
 } MigPolicyFacts;
 
 /* Two things that exclude each other, or one that needs the other. */
 typedef struct MigConflict {
-  const char *code;             /* POST_COPY_PARALLEL */
-  MigPolicyKey keys[2];         /* the keys to name; the second may be MIG_POLICY_KEY_COUNT: none */
-  const char *message;          /* what excludes what, why, and what would do */
+  const char *code;     /* POST_COPY_PARALLEL */
+  MigPolicyKey keys[2]; /* the keys to name; the second may be MIG_POLICY_KEY_COUNT: none */
+  const char *message;  /* what excludes what, why, and what would do */
 } MigConflict;
 
 /* Writes the conflicts of a policy to ret_conflicts, at most max, and returns how many there are in all. */
-size_t mig_policy_conflicts(const MigPolicy *policy, const MigPolicyFacts *facts, const MigConflict **ret_conflicts,
-                            size_t max);
+size_t mig_policy_conflicts(const MigPolicy *policy, const MigPolicyFacts *facts,
+                            const MigConflict **ret_conflicts, size_t max);
+
+/* Every rule there is, in its order: for documentation, and for the test that trips each one. Returns how
+ * many. */
+size_t mig_policy_conflict_rules(const MigConflict **ret_conflicts, size_t max);

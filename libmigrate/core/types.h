@@ -34,7 +34,11 @@ typedef enum MigStage {
   MIG_STAGE_COUNT
 } MigStage;
 
-typedef enum MigDirection { MIG_DIRECTION_OUTGOING, MIG_DIRECTION_INCOMING, MIG_DIRECTION_COUNT } MigDirection;
+typedef enum MigDirection {
+  MIG_DIRECTION_OUTGOING,
+  MIG_DIRECTION_INCOMING,
+  MIG_DIRECTION_COUNT
+} MigDirection;
 
 /* Why a job ended without success. Named as in the interface file, whose order this is. */
 typedef enum MigCause {

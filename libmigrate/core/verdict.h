@@ -6,9 +6,9 @@
 
 /* What one end says of the domain. */
 typedef enum MigEndState {
-  MIG_END_UNKNOWN,          /* no answer */
-  MIG_END_ABSENT,           /* not defined there */
-  MIG_END_INACTIVE,         /* defined, shut off */
+  MIG_END_UNKNOWN,  /* no answer */
+  MIG_END_ABSENT,   /* not defined there */
+  MIG_END_INACTIVE, /* defined, shut off */
   MIG_END_RUNNING,
   MIG_END_PAUSED,           /* by its owner, or for I/O errors: a guest that is here and is not on the way */
   MIG_END_PAUSED_MIGRATION, /* stopped by the migration: the source at switchover, or the target before it */
@@ -23,12 +23,12 @@ typedef enum MigEndState {
 const char *mig_end_state_name(MigEndState state);
 
 typedef enum MigVerdict {
-  MIG_VERDICT_WAIT,            /* still on the way, or an end does not answer: look again */
-  MIG_VERDICT_SUCCEEDED,       /* runs at the target, not at the source */
-  MIG_VERDICT_AT_SOURCE,       /* runs at the source, not at the target: failed or aborted, guest alive */
-  MIG_VERDICT_RECOVER,         /* post-copy cut: to be resumed */
-  MIG_VERDICT_GONE,            /* stopped at both ends: the guest powered off or was destroyed */
-  MIG_VERDICT_SPLIT,           /* both ends say that it runs: never by our doing; shout, touch nothing */
+  MIG_VERDICT_WAIT,      /* still on the way, or an end does not answer: look again */
+  MIG_VERDICT_SUCCEEDED, /* runs at the target, not at the source */
+  MIG_VERDICT_AT_SOURCE, /* runs at the source, not at the target: failed or aborted, guest alive */
+  MIG_VERDICT_RECOVER,   /* post-copy cut: to be resumed */
+  MIG_VERDICT_GONE,      /* stopped at both ends: the guest powered off or was destroyed */
+  MIG_VERDICT_SPLIT,     /* both ends say that it runs: never by our doing; shout, touch nothing */
   MIG_VERDICT_COUNT
 } MigVerdict;
 
@@ -37,9 +37,10 @@ const char *mig_verdict_name(MigVerdict verdict);
 typedef struct MigVerdictInput {
   MigEndState source;
   MigEndState target;
-  bool job_active;         /* libvirt at the source still has a migration job on the domain */
-  bool completed_event;    /* libvirt said that the migration was completed */
+  bool job_active;      /* libvirt at the source still has a migration job on the domain */
+  bool completed_event; /* libvirt said that the migration was completed */
 } MigVerdictInput;
 
-/* Answers for every combination. ret_why is a static sentence. */
+/* Answers for every combination. ret_why (may be NULL) is a static sentence. Ask the source first, then the
+ * target: the other way round a guest that moves in between is missed at both. */
 MigVerdict mig_verdict(const MigVerdictInput *input, const char **ret_why);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The monitor's decisions in words. One sentence each, short enough for a line of the journal. */
+#include "libmigrate/core/message.h"
+
+#include "libmigrate/core/table.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define NUMBER_SIZE 24
+
+/* "96 MiB", "1.2 GiB": two digits at least, four at most. */
+static const char *bytes_text(uint64_t bytes, char text[static NUMBER_SIZE]) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = (double)bytes;
+  size_t unit = 0;
+  while (value >= 1023.5 && unit < TABLE_LENGTH(units) - 1) {
+    value /= 1024;
+    unit++;
+  }
+  snprintf(text, NUMBER_SIZE, value < 9.95 && unit > 0 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+  return text;
+}
+
+static const char *time_text(uint64_t ms, char text[static NUMBER_SIZE]) {
+  double s = (double)ms / 1000;
+  if (s < 9.95)
+    snprintf(text, NUMBER_SIZE, "%.1f s", s);
+  else if (s < 600)
+    snprintf(text, NUMBER_SIZE, "%.0f s", s);
+  else if (s < 2 * 3600)
+    snprintf(text, NUMBER_SIZE, "%.0f min", s / 60);
+  else
+    snprintf(text, NUMBER_SIZE, "%.1f h", s / 3600);
+  return text;
+}
+
+typedef struct Text {
+  char *text;
+  size_t size;
+  size_t used;
+} Text;
+
+static void __attribute__((format(printf, 2, 3))) add(Text *text, const char *format, ...) {
+  va_list args;
+  if (text->used >= text->size)
+    return;
+  va_start(args, format);
+  int n = vsnprintf(text->text + text->used, text->size - text->used, format, args);
+  va_end(args);
+  text->used += n > 0 ? (size_t)n : 0;
+}
+
+static void add_numbers(Text *text, const MigMonitor *monitor) {
+  const MigSample *last = &monitor->last;
+  char a[NUMBER_SIZE], b[NUMBER_SIZE];
+  if (!monitor->have_last) {
+    add(text, "no numbers could be read");
+    return;
+  }
+  add(text, "%s of memory", bytes_text(last->memory_remaining_bytes, a));
+  if (last->disk_total_bytes > 0)
+    add(text, " and %s of disks", bytes_text(last->disk_remaining_bytes, a));
+  add(text, " remain in iteration %" PRIu64 ", the guest dirties %s/s, the link carries %s/s",
+      last->iteration, bytes_text(last->dirty_rate_bytes_per_s, a),
+      bytes_text(last->bandwidth_bytes_per_s, b));
+}
+
+/* What would let the same guest through over the same link, of what is not permitted already. */
+static void add_help(Text *text, const MigMonitor *monitor) {
+  const MigSample *last = &monitor->last;
+  uint64_t limited = mig_policy_get(&monitor->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
+  uint64_t downtime = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  const char *bandwidth = limited ? "a higher bandwidth_bytes_per_s" : "more bandwidth";
+  add(text, "; ");
+  if (!mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
+    add(text, "allow_auto_converge, ");
+  if (last->expected_downtime_ms > downtime)
+    add(text, "max_downtime_ms=%" PRIu64 " ", last->expected_downtime_ms);
+  else
+    add(text, "a larger max_downtime_ms ");
+  add(text, "or %s would help", bandwidth);
+}
+
+void message_abort(const MigMonitor *monitor, MigCause cause, uint64_t waited_ms, char *ret_text,
+                   size_t size) {
+  Text text = {.text = ret_text, .size = size};
+  const MigSample *last = &monitor->last;
+  char a[NUMBER_SIZE];
+  time_text(waited_ms, a);
+  switch (cause) {
+  case MIG_CAUSE_DEADLINE:
+    add(&text, "Not finished after %s, the deadline of %" PRIu64 " s/GiB: ", a,
+        mig_policy_get(&monitor->policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB));
+    add_numbers(&text, monitor);
+    /* While a pass outruns the guest, time is all that it lacks. */
+    if (monitor->have_last && last->dirty_rate_bytes_per_s >= last->bandwidth_bytes_per_s)
+      add_help(&text, monitor);
+    else
+      add(&text, "; a larger completion_timeout_s_per_gib would help");
+    break;
+  case MIG_CAUSE_NO_PROGRESS:
+    add(&text, "No further than before for %s: ", a);
+    add_numbers(&text, monitor);
+    if (monitor->memory.seen) {
+      char best[NUMBER_SIZE];
+      add(&text, ", no pass began with less than %s", bytes_text(monitor->memory.best_remaining_bytes, best));
+    }
+    add_help(&text, monitor);
+    break;
+  case MIG_CAUSE_LINK_STALLED:
+    add(&text, "No data has moved for %s with %s of memory left", a,
+        bytes_text(last->memory_remaining_bytes, (char[NUMBER_SIZE]){0}));
+    add(&text, " in iteration %" PRIu64 ": look at the network between the hosts and at the target",
+        last->iteration);
+    break;
+  default:
+    add(&text, "%s", mig_cause_describe(cause));
+    return;
+  }
+  add(&text, ".");
+}
+
+void message_downtime(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size) {
+  Text text = {.text = ret_text, .size = size};
+  if (was_ms == 0)
+    add(&text, "The pause at switchover is limited to %" PRIu64 " ms, as the policy has it.", goal_ms);
+  else
+    add(&text, "The pause at switchover is limited to %" PRIu64 " ms from now on, was %" PRIu64 " ms.",
+        goal_ms, was_ms);
+}

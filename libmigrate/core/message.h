@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Private to core: the monitor's decisions in words, with the numbers that they rest on. */
+#pragma once
+
+#include "libmigrate/core/monitor.h"
+
+/* Why it is aborted, what was seen, and what would help. */
+void message_abort(const MigMonitor *monitor, MigCause cause, uint64_t waited_ms, char *ret_text,
+                   size_t size);
+
+/* was_ms 0: none was set before. */
+void message_downtime(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size);

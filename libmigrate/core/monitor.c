@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Watches one running migration: deadline, progress, stage, percentage. */
+#include "libmigrate/core/monitor.h"
+
+#include "libmigrate/core/message.h"
+#include "libmigrate/core/table.h"
+
+#include <math.h>
+
+/* Theory of operation
+ *
+ * A step takes one sample and answers with at most one action. Three clocks judge a migration:
+ *
+ * The *deadline* runs from the start of the migration and asks for no numbers: a libvirtd that does not
+ * answer must not make a migration immortal.
+ *
+ * *Flow*: have any bytes moved? If none did for the progress timeout, the link is at fault (LINK_STALLED).
+ *
+ * *Progress*: does what remains get less? memory_remaining_bytes is a sawtooth: it falls during a pass over
+ * the memory and jumps, at the start of the next one, to what the guest dirtied meanwhile. Compared from
+ * sample to sample, each tooth looks like progress (so that a hopeless migration never ends) and each jump
+ * like a relapse (so that a good one is aborted). So it is compared pass by pass:
+ *  - within a pass, which may take hours, progress is a new low of this pass;
+ *  - at the start of a pass its dirty set is compared with the smallest seen before. It counts if it is
+ * smaller by 4 % (what is less is noise; a slow gain adds up, since the mark stays where it was). After three
+ * passes without that (one burst of the guest is not a trend), and the progress timeout, the migration is
+ * going nowhere. Disks are copied once and then kept in step, so there a new low is progress. Memory and
+ * disks are judged apart and either one's progress will do: while disks are copied the memory waits, and the
+ * other way round.
+ *
+ * Flow and progress are measured on a clock of observation that stands still while no numbers can be read:
+ * not to know is not to have failed. In post-copy nothing is aborted: the guest is at the target, and cannot
+ * come back. */
+
+/* A dirty set must be below this share of the best for its pass to count. */
+#define PROGRESS_SHARE 0.96
+/* So many passes must have begun without that before it is held against the migration. */
+#define STALE_PASSES 3
+/* Time constant of the smoothed bandwidth. */
+#define BANDWIDTH_TAU_MS 2000.0
+/* The share of the percentage that the first pass over the memory has. What follows it cannot be foretold
+ * here. */
+#define FIRST_PASS_PCT 90.0
+
+static const char *const action_names[] = {
+    [MIG_ACTION_NONE] = "none",
+    [MIG_ACTION_ABORT] = "abort",
+    [MIG_ACTION_SET_DOWNTIME] = "set_downtime",
+    [MIG_ACTION_START_POST_COPY] = "start_post_copy",
+    [MIG_ACTION_PAUSE] = "pause",
+};
+TABLE_COVERS(action_names, MIG_ACTION_COUNT);
+
+const char *mig_action_name(MigActionKind kind) {
+  return table_name(action_names, MIG_ACTION_COUNT, (int)kind);
+}
+
+static uint64_t add_saturating(uint64_t a, uint64_t b) {
+  uint64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static uint64_t since(uint64_t now, uint64_t then) {
+  return now > then ? now - then : 0;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+  return a > b ? a : b;
+}
+
+/* seconds for each GiB, over so many bytes, in ms. By whole GiB and rest: exact, and nothing wraps. */
+static uint64_t timeout_ms(uint64_t s_per_gib, uint64_t bytes) {
+  uint64_t ms_per_gib, whole, rest;
+  if (__builtin_mul_overflow(s_per_gib, 1000u, &ms_per_gib) ||
+      __builtin_mul_overflow(ms_per_gib, bytes / MIG_GIB_BYTES, &whole) ||
+      __builtin_mul_overflow(ms_per_gib, bytes % MIG_GIB_BYTES, &rest))
+    return UINT64_MAX;
+  return add_saturating(whole, rest / MIG_GIB_BYTES);
+}
+
+void mig_monitor_init(MigMonitor *monitor, const MigPolicy *policy, uint64_t start_ms, uint64_t memory_bytes,
+                      uint64_t disk_bytes) {
+  *monitor = (MigMonitor){
+      .policy = *policy,
+      .start_ms = start_ms,
+      .memory_bytes = memory_bytes,
+      .disk_bytes = disk_bytes,
+  };
+}
+
+void mig_monitor_set_policy(MigMonitor *monitor, const MigPolicy *policy) {
+  static const MigPolicyKey fresh_start[] = {MIG_POLICY_BANDWIDTH_BYTES_PER_S, MIG_POLICY_MAX_DOWNTIME_MS};
+  for (size_t i = 0; i < TABLE_LENGTH(fresh_start); i++)
+    if (mig_policy_get(policy, fresh_start[i]) != mig_policy_get(&monitor->policy, fresh_start[i])) {
+      /* What somebody just did for it deserves the time to work. */
+      monitor->stale_passes = 0;
+      monitor->memory.at_ms = monitor->observed_ms;
+    }
+  monitor->policy = *policy;
+}
+
+/* A floor is left out on purpose: the deadline is what was asked for, and a guest of 64 MiB with 5 s/GiB has
+ * 320 ms. */
+uint64_t mig_monitor_deadline_ms(const MigMonitor *monitor) {
+  uint64_t memory_s = mig_policy_get(&monitor->policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
+  uint64_t disk_s = mig_policy_get(&monitor->policy, MIG_POLICY_DISK_TIMEOUT_S_PER_GIB);
+  uint64_t memory = monitor->memory_bytes ? monitor->memory_bytes : monitor->last.memory_total_bytes;
+  uint64_t disk = mig_policy_get(&monitor->policy, MIG_POLICY_COPY_DISKS) != MIG_COPY_DISKS_NONE
+                      ? monitor->disk_bytes
+                      : 0;
+  /* A size that is not known gives no deadline rather than one that has passed. And "0: none" for the disks
+   * means that copying them may take any time, not that it must take none. */
+  if (memory_s == 0 || memory == 0 || (disk > 0 && disk_s == 0))
+    return UINT64_MAX;
+  return add_saturating(monitor->start_ms,
+                        add_saturating(timeout_ms(memory_s, memory), timeout_ms(disk_s, disk)));
+}
+
+unsigned mig_monitor_percent(const MigMonitor *monitor) {
+  return (unsigned)monitor->percent;
+}
+
+MigStage mig_monitor_stage(const MigMonitor *monitor) {
+  return monitor->stage;
+}
+
+static double done_share(uint64_t total, uint64_t remaining) {
+  return total > 0 && remaining < total ? 1.0 - (double)remaining / (double)total : 0.0;
+}
+
+/* Memory and disks by their bytes. Memory: the first pass is nine tenths of it; from then on, how small the
+ * dirty set became; in post-copy, which has one pass only, all of what remains. */
+static void update_percent(MigMonitor *monitor, const MigSample *sample) {
+  double memory_weight = (double)larger(monitor->memory_bytes, sample->memory_total_bytes);
+  double disk_weight = (double)sample->disk_total_bytes;
+  double memory = 0, disk = 100.0 * done_share(sample->disk_total_bytes, sample->disk_remaining_bytes);
+  if (memory_weight + disk_weight <= 0)
+    return;
+
+  double now_done = done_share(sample->memory_total_bytes, sample->memory_remaining_bytes);
+  if (sample->post_copy)
+    memory = 100.0 * now_done;
+  else if (sample->iteration <= 1)
+    memory = FIRST_PASS_PCT * now_done;
+  else if (monitor->memory.seen)
+    memory = FIRST_PASS_PCT + (100.0 - FIRST_PASS_PCT) * done_share(sample->memory_total_bytes,
+                                                                    monitor->memory.best_remaining_bytes);
+  else
+    memory = FIRST_PASS_PCT; /* taken up in the middle */
+
+  double percent = (memory_weight * memory + disk_weight * disk) / (memory_weight + disk_weight);
+  uint64_t whole = percent >= 99.0 ? 99 : percent > 0 ? (uint64_t)percent : 0;
+  monitor->percent = larger(monitor->percent, whole);
+}
+
+/* What the guest had dirtied when the pass of this sample began. The sample is of some moment after that, so
+ * what was sent since then is added: all that was sent since the last sample, less what that one still had to
+ * send. If more than one pass began in between, their mean. */
+static uint64_t dirty_set(const MigSample *last, const MigSample *sample) {
+  uint64_t passes = since(sample->iteration, last->iteration);
+  uint64_t sent = since(sample->memory_processed_bytes, last->memory_processed_bytes);
+  uint64_t set = add_saturating(sample->memory_remaining_bytes, since(sent, last->memory_remaining_bytes));
+  return passes > 1 ? set / passes : set;
+}
+
+/* Returns true if a pass over the memory has just begun. */
+static bool observe(MigMonitor *monitor, const MigSample *sample) {
+  const MigSample *last = &monitor->last;
+  bool first = !monitor->have_last;
+  if (monitor->counting)
+    monitor->observed_ms = add_saturating(monitor->observed_ms, since(sample->now_ms, last->now_ms));
+  uint64_t now = monitor->observed_ms;
+
+  if (first) {
+    monitor->memory.at_ms = monitor->disk.at_ms = monitor->last_flow_ms = monitor->iteration_low_ms = now;
+    monitor->iteration_low_bytes = sample->memory_remaining_bytes;
+  }
+  /* Any change: the counters begin anew when the disks are done and the memory's turn comes. */
+  if (sample->memory_processed_bytes != last->memory_processed_bytes ||
+      sample->disk_processed_bytes != last->disk_processed_bytes)
+    monitor->last_flow_ms = now;
+
+  bool pass_began = !first && sample->iteration != last->iteration;
+  bool first_pass = sample->iteration <= 1;
+  if (pass_began || sample->memory_remaining_bytes < monitor->iteration_low_bytes ||
+      (first_pass && last->memory_total_bytes == 0)) {
+    monitor->iteration_low_bytes = sample->memory_remaining_bytes;
+    monitor->iteration_low_ms = now;
+    if (first_pass)
+      monitor->memory.at_ms = now;
+  }
+  if (pass_began && sample->iteration > last->iteration && !first_pass) {
+    uint64_t set = dirty_set(last, sample);
+    if (!monitor->memory.seen ||
+        (double)set < PROGRESS_SHARE * (double)monitor->memory.best_remaining_bytes) {
+      monitor->memory = (MigProgressMark){.seen = true, .best_remaining_bytes = set, .at_ms = now};
+      monitor->stale_passes = 0;
+    } else if (monitor->stale_passes < STALE_PASSES) {
+      monitor->stale_passes++;
+    }
+  }
+  /* QEMU is still slowing the guest down: what that brings shows in the passes to come. */
+  if (!first && sample->throttle_pct > last->throttle_pct) {
+    monitor->memory.at_ms = now;
+    monitor->stale_passes = 0;
+  }
+
+  if (sample->disk_total_bytes > 0 &&
+      (!monitor->disk.seen || sample->disk_remaining_bytes < monitor->disk.best_remaining_bytes))
+    monitor->disk =
+        (MigProgressMark){.seen = true, .best_remaining_bytes = sample->disk_remaining_bytes, .at_ms = now};
+
+  monitor->post_copy |= sample->post_copy;
+  /* That the guest is stopped does not show in a sample: whoever stops it, for a bounded pause, sets that
+   * stage. */
+  monitor->stage = monitor->post_copy         ? MIG_STAGE_POST_COPY
+                   : sample->throttle_pct > 0 ? MIG_STAGE_AUTO_CONVERGE
+                                              : MIG_STAGE_PRE_COPY;
+  update_percent(monitor, sample);
+  monitor->last = *sample;
+  monitor->have_last = true;
+  return pass_began;
+}
+
+static bool abort_for(MigMonitor *monitor, MigCause cause, uint64_t waited_ms, MigAction *ret_action) {
+  monitor->abort_asked = true;
+  ret_action->kind = MIG_ACTION_ABORT;
+  ret_action->cause = cause;
+  message_abort(monitor, cause, waited_ms, ret_action->message, sizeof(ret_action->message));
+  return true;
+}
+
+static bool check_progress(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
+  uint64_t limit_ms, now = monitor->observed_ms;
+  uint64_t timeout_s = mig_policy_get(&monitor->policy, MIG_POLICY_PROGRESS_TIMEOUT_S);
+  if (timeout_s == 0)
+    return false;
+  if (__builtin_mul_overflow(timeout_s, 1000u, &limit_ms))
+    return false;
+
+  uint64_t no_flow = since(now, monitor->last_flow_ms);
+  if (no_flow >= limit_ms)
+    return abort_for(monitor, MIG_CAUSE_LINK_STALLED, no_flow, ret_action);
+
+  uint64_t no_low = since(now, larger(monitor->iteration_low_ms, monitor->disk.at_ms));
+  if (no_low >= limit_ms)
+    return abort_for(monitor, MIG_CAUSE_NO_PROGRESS, no_low, ret_action);
+
+  uint64_t no_better = since(now, larger(monitor->memory.at_ms, monitor->disk.at_ms));
+  if (pass_began && monitor->stale_passes >= STALE_PASSES && no_better >= limit_ms)
+    return abort_for(monitor, MIG_CAUSE_NO_PROGRESS, no_better, ret_action);
+  return false;
+}
+
+/* There is no parameter of the start for it, and libvirt keeps no default of its own: QEMU is told once it
+ * migrates, and again whenever the goal changes. */
+static bool set_downtime(MigMonitor *monitor, MigAction *ret_action) {
+  uint64_t goal_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  if (monitor->downtime_ms == goal_ms || monitor->last.memory_processed_bytes == 0)
+    return false;
+  ret_action->kind = MIG_ACTION_SET_DOWNTIME;
+  ret_action->downtime_ms = goal_ms;
+  message_downtime(monitor->downtime_ms, goal_ms, ret_action->message, sizeof(ret_action->message));
+  monitor->downtime_ms = goal_ms;
+  return true;
+}
+
+void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *ret_action) {
+  ret_action->kind = MIG_ACTION_NONE;
+  ret_action->cause = MIG_CAUSE_NONE;
+  ret_action->downtime_ms = 0;
+  ret_action->message[0] = '\0';
+
+  bool readable = sample->valid && sample->active, pass_began = false;
+  if (readable)
+    pass_began = observe(monitor, sample);
+  monitor->counting = readable;
+
+  if (monitor->abort_asked || monitor->post_copy)
+    return;
+  if (sample->valid && !sample->active && monitor->have_last)
+    return; /* it has ended: there is nothing left to abort, and the outcome is not found out here */
+
+  if (sample->now_ms >= mig_monitor_deadline_ms(monitor)) {
+    abort_for(monitor, MIG_CAUSE_DEADLINE, since(sample->now_ms, monitor->start_ms), ret_action);
+    return;
+  }
+  if (!readable)
+    return;
+  if (check_progress(monitor, pass_began, ret_action))
+    return;
+  if (set_downtime(monitor, ret_action))
+    return;
+
+  /* Here the choice of a way will stand: with a forecast of the floor R(k)/B, and after the guards above,
+   * which end what the link or the clock has ended already. A table from (forecast, goals, what was tried) to
+   * an action: go on, set the downtime, start post-copy, pause, or abort with NOT_CONVERGING. At the start of
+   * a pass only (pass_began). */
+}
+
+uint64_t mig_bandwidth_update(MigBandwidth *bandwidth, uint64_t now_ms, uint64_t processed_bytes) {
+  /* The first reading, a counter that began anew, or a clock that did: a new base, and the rate as it was. */
+  if (!bandwidth->seen || processed_bytes < bandwidth->processed_bytes || now_ms < bandwidth->at_ms) {
+    bandwidth->seen = true;
+    bandwidth->at_ms = now_ms;
+    bandwidth->processed_bytes = processed_bytes;
+  } else if (now_ms > bandwidth->at_ms) {
+    /* An exponential average over readings at uneven distances: weight 1 − e^(−dt/τ). */
+    double dt = (double)(now_ms - bandwidth->at_ms);
+    double rate = (double)(processed_bytes - bandwidth->processed_bytes) * 1000.0 / dt;
+    double weight = bandwidth->have_rate ? 1.0 - exp(-dt / BANDWIDTH_TAU_MS) : 1.0;
+    bandwidth->bytes_per_s += weight * (rate - bandwidth->bytes_per_s);
+    bandwidth->have_rate = true;
+    bandwidth->at_ms = now_ms;
+    bandwidth->processed_bytes = processed_bytes;
+  }
+  /* Numbers on the wire are signed. */
+  if (!(bandwidth->bytes_per_s > 0))
+    return 0;
+  return bandwidth->bytes_per_s >= (double)INT64_MAX ? (uint64_t)INT64_MAX : (uint64_t)bandwidth->bytes_per_s;
+}
