@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Talking to the agent: single calls with a time limit, and a stream that outlives a restart of the agent. */
+#include "agent/ctl/call.h"
+#include "agent/ctl/interrupt.h"
+#include "proto/client.h"
+
+#include <poll.h>
+
+/* Waits look up so often to see whether a signal came. */
+#define TICK_MS 200
+
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_LAST_MS  2000
+
+static int64_t now_ms(void) {
+  return g_get_monotonic_time() / 1000;
+}
+
+static bool send_call(Ctl *ctl, const char *method, json_t *parameters, VarlinkCallFlags flags,
+                      VarlinkClient **ret_client, GError **error) {
+  g_autoptr(VarlinkClient) client = varlink_client_connect(ctl->options.socket_path, error);
+
+  if (!client)
+    return false;
+  if (!varlink_client_send(client, method, json_incref(parameters), flags, error))
+    return false;
+  *ret_client = g_steal_pointer(&client);
+  return true;
+}
+
+/* True: a reply, be it an error. False without `error`: a signal came. */
+static bool await_reply(VarlinkClient *client, int64_t until_ms, VarlinkReply *ret_reply, GError **error) {
+  while (interrupt_pending() == 0) {
+    int64_t left_ms = until_ms - now_ms();
+    g_autoptr(GError) local = NULL;
+
+    if (varlink_client_receive(client, (int)CLAMP(left_ms, 0, TICK_MS), ret_reply, &local))
+      return true;
+    if (g_error_matches(local, VARLINK_CLIENT_ERROR, VARLINK_CLIENT_ERROR_INTERRUPTED))
+      continue;
+    if (g_error_matches(local, VARLINK_CLIENT_ERROR, VARLINK_CLIENT_ERROR_TIMEOUT) && left_ms > 0)
+      continue;
+    g_propagate_error(error, g_steal_pointer(&local));
+    return false;
+  }
+  return false;
+}
+
+/* Nothing arrived: nobody is there. */
+static bool is_absent(const GError *error) {
+  return g_error_matches(error, VARLINK_CLIENT_ERROR, VARLINK_CLIENT_ERROR_CONNECT);
+}
+
+/* The call may have arrived, and may have been carried out. */
+static bool is_cut_off(const GError *error) {
+  return g_error_matches(error, VARLINK_CLIENT_ERROR, VARLINK_CLIENT_ERROR_DISCONNECTED);
+}
+
+typedef enum CallResult { CALL_ANSWERED, CALL_SIGNAL, CALL_ERROR } CallResult;
+
+static CallResult call_once(Ctl *ctl, const char *method, json_t *parameters, VarlinkReply *ret_reply,
+                            GError **error) {
+  int64_t until_ms = now_ms() + CALL_TIMEOUT_MS;
+  g_autoptr(VarlinkClient) client = NULL;
+  g_autoptr(GError) local = NULL;
+
+  if (send_call(ctl, method, parameters, 0, &client, &local) &&
+      await_reply(client, until_ms, ret_reply, &local))
+    return CALL_ANSWERED;
+  if (!local || interrupt_pending() != 0)
+    return CALL_SIGNAL;
+  g_propagate_error(error, g_steal_pointer(&local));
+  return CALL_ERROR;
+}
+
+static void pause_ms(int ms) {
+  /* A signal ends the pause, which is what it is for. */
+  (void)poll(NULL, 0, ms);
+}
+
+static bool call_tries(Ctl *ctl, const char *method, json_t *parameters /* taken */, unsigned repeats,
+                       json_t **ret_parameters, Failure *failure) {
+  int64_t give_up_ms = now_ms() + STREAM_RECONNECT_MS;
+  int backoff_ms = BACKOFF_FIRST_MS;
+  unsigned cut_off = 0;
+  bool ok = false;
+
+  for (;;) {
+    g_auto(VarlinkReply) reply = {0};
+    g_autoptr(GError) error = NULL;
+    CallResult result = call_once(ctl, method, parameters, &reply, &error);
+
+    if (result == CALL_ANSWERED) {
+      ok = !reply.error;
+      if (ok)
+        *ret_parameters = json_incref(reply.parameters);
+      else
+        failure_set_reply(failure, reply.error, reply.parameters);
+      break;
+    }
+    if (result == CALL_SIGNAL) {
+      failure_set_signal(failure, interrupt_pending(), "no answer came yet.");
+      break;
+    }
+    if (is_cut_off(error) && cut_off++ == 0 && repeats > 0 && !ctl->options.json)
+      term_error(&ctl->term, "The agent went away before its answer; asking again.");
+    /* An agent that was not there in the first place is not waited for. */
+    if (cut_off == 0 || cut_off > repeats || !(is_cut_off(error) || is_absent(error)) ||
+        now_ms() >= give_up_ms) {
+      if (repeats > 0 && cut_off > 0)
+        failure_set_own(failure, FAILURE_GONE, error->message);
+      else
+        failure_set_client(failure, error, ctl->options.socket_path);
+      break;
+    }
+    pause_ms(backoff_ms);
+    backoff_ms = MIN(backoff_ms * 2, BACKOFF_LAST_MS);
+  }
+  json_decref(parameters);
+  return ok;
+}
+
+bool ctl_call(Ctl *ctl, const char *method, json_t *parameters, json_t **ret_parameters, Failure *failure) {
+  return call_tries(ctl, method, parameters, 0, ret_parameters, failure);
+}
+
+bool ctl_call_again(Ctl *ctl, const char *method, json_t *parameters, json_t **ret_parameters,
+                    Failure *failure) {
+  return call_tries(ctl, method, parameters, 1, ret_parameters, failure);
+}
+
+json_t *ctl_policy_json(const MigPolicy *policy) {
+  json_t *object = NULL;
+
+  for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
+    const MigPolicyKeyInfo *info = mig_policy_key_info((MigPolicyKey)key);
+    uint64_t value = mig_policy_get(policy, (MigPolicyKey)key);
+    json_t *json = NULL;
+
+    if (!(policy->set & (1u << key)))
+      continue;
+    switch (info->type) {
+    case MIG_POLICY_TYPE_INT:
+      json = json_integer((json_int_t)value);
+      break;
+    case MIG_POLICY_TYPE_BOOL:
+      json = json_boolean(value);
+      break;
+    case MIG_POLICY_TYPE_ENUM:
+      json = json_string(info->enum_names[value]);
+      break;
+    }
+    if (!object)
+      object = json_object();
+    json_object_set_new(object, info->name, json);
+  }
+  return object;
+}
+
+struct Stream {
+  Ctl *ctl;
+  char *method;
+  json_t *parameters;
+  VarlinkClient *client;
+  bool answered;       /* this stream had a reply once: from then on, an agent that is away is waited for */
+  bool awaiting_first; /* of this connection */
+  int64_t first_until_ms; /* when its first reply is overdue */
+  int64_t away_since_ms;  /* 0: it is there */
+  int64_t next_try_ms;
+  int backoff_ms;
+};
+
+Stream *stream_new(Ctl *ctl, const char *method, json_t *parameters) {
+  Stream *stream = g_new0(Stream, 1);
+
+  stream->ctl = ctl;
+  stream->method = g_strdup(method);
+  stream->parameters = parameters;
+  return stream;
+}
+
+void stream_free(Stream *stream) {
+  if (!stream)
+    return;
+  varlink_client_free(stream->client);
+  json_decref(stream->parameters);
+  g_free(stream->method);
+  g_free(stream);
+}
+
+int64_t stream_away_ms(const Stream *stream) {
+  return stream->away_since_ms ? now_ms() - stream->away_since_ms : -1;
+}
+
+/* The connection is no more. False: that is an end; *failure says why. */
+static bool stream_lost(Stream *stream, const GError *error, Failure *failure) {
+  g_clear_pointer(&stream->client, varlink_client_free);
+  if (!stream->answered) {
+    failure_set_client(failure, error, stream->ctl->options.socket_path);
+    return false;
+  }
+  if (!stream->away_since_ms) {
+    stream->away_since_ms = now_ms();
+    stream->backoff_ms = BACKOFF_FIRST_MS;
+  }
+  if (stream_away_ms(stream) >= STREAM_RECONNECT_MS) {
+    failure_set_own(failure, FAILURE_GONE, error->message);
+    return false;
+  }
+  stream->next_try_ms = now_ms() + stream->backoff_ms;
+  stream->backoff_ms = MIN(stream->backoff_ms * 2, BACKOFF_LAST_MS);
+  return true;
+}
+
+static StreamEvent stream_open(Stream *stream, int timeout_ms, Failure *failure) {
+  int64_t wait_ms = stream->next_try_ms - now_ms();
+  g_autoptr(GError) error = NULL;
+
+  if (wait_ms > 0) {
+    pause_ms((int)MIN(wait_ms, timeout_ms));
+    return STREAM_TICK;
+  }
+  if (send_call(stream->ctl, stream->method, stream->parameters, VARLINK_CALL_MORE, &stream->client,
+                &error)) {
+    stream->awaiting_first = true;
+    stream->first_until_ms = now_ms() + CALL_TIMEOUT_MS;
+    return STREAM_TICK;
+  }
+  if (interrupt_pending() != 0)
+    return STREAM_INTERRUPTED;
+  if (is_absent(error) || is_cut_off(error) || !stream->answered)
+    return stream_lost(stream, error, failure) ? STREAM_TICK : STREAM_FAILED;
+  failure_set_client(failure, error, stream->ctl->options.socket_path);
+  return STREAM_FAILED;
+}
+
+StreamEvent stream_next(Stream *stream, int timeout_ms, json_t **ret_parameters, Failure *failure) {
+  g_auto(VarlinkReply) reply = {0};
+  g_autoptr(GError) error = NULL;
+
+  if (interrupt_pending() != 0)
+    return STREAM_INTERRUPTED;
+  if (!stream->client) {
+    StreamEvent event = stream_open(stream, timeout_ms, failure);
+
+    if (!stream->client)
+      return event;
+  }
+  if (varlink_client_receive(stream->client, timeout_ms, &reply, &error)) {
+    if (reply.error) {
+      failure_set_reply(failure, reply.error, reply.parameters);
+      return STREAM_FAILED;
+    }
+    stream->answered = true;
+    stream->awaiting_first = false;
+    stream->away_since_ms = 0;
+    *ret_parameters = json_incref(reply.parameters);
+    if (reply.continues)
+      return STREAM_REPLY;
+    /* Whoever asks for more knows that this was no real end: the agent stops, and will be back. */
+    g_clear_pointer(&stream->client, varlink_client_free);
+    stream->away_since_ms = now_ms();
+    stream->backoff_ms = BACKOFF_LAST_MS;
+    stream->next_try_ms = now_ms() + BACKOFF_LAST_MS / 2;
+    return STREAM_END;
+  }
+  if (interrupt_pending() != 0)
+    return STREAM_INTERRUPTED;
+  if (g_error_matches(error, VARLINK_CLIENT_ERROR, VARLINK_CLIENT_ERROR_INTERRUPTED))
+    return STREAM_TICK;
+  if (g_error_matches(error, VARLINK_CLIENT_ERROR, VARLINK_CLIENT_ERROR_TIMEOUT)) {
+    /* Later replies may be as far apart as they like; the first comes at once from an agent that is well. */
+    if (!stream->awaiting_first || now_ms() < stream->first_until_ms)
+      return STREAM_TICK;
+    return stream_lost(stream, error, failure) ? STREAM_TICK : STREAM_FAILED;
+  }
+  if (is_cut_off(error))
+    return stream_lost(stream, error, failure) ? STREAM_TICK : STREAM_FAILED;
+  failure_set_client(failure, error, stream->ctl->options.socket_path);
+  return STREAM_FAILED;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What every verb gets: the options and the terminal. And the verbs. */
+#pragma once
+
+#include "agent/ctl/exitcode.h"
+#include "agent/ctl/options.h"
+#include "agent/ctl/term.h"
+
+typedef struct Ctl {
+  Options options;
+  Term term;
+} Ctl;
+
+/* A whole run, from the command line to the exit status. */
+ExitStatus ctl_run(Ctl *ctl, int argc, char **argv);
+
+/* Each prints what it has to say, errors too, and returns the exit status. */
+ExitStatus verb_migrate(Ctl *ctl);
+ExitStatus verb_list(Ctl *ctl);
+ExitStatus verb_show(Ctl *ctl);
+ExitStatus verb_watch(Ctl *ctl);
+ExitStatus verb_abort(Ctl *ctl);
+ExitStatus verb_tune(Ctl *ctl);
+ExitStatus verb_node(Ctl *ctl);
+
+/* --help */
+void help_print(Term *term);

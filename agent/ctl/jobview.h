@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job as the agent described it, taken out of its JSON once. */
+#pragma once
+
+#include "libmigrate/core/types.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Strings belong to `json` and live as long; NULL is absent. Numbers: -1 is absent. */
+typedef struct JobView {
+  json_t *json;
+  const char *id;
+  const char *domain, *domain_uuid;
+  const char *target_name, *target_uri, *migrate_uri;
+  MigDirection direction;
+  MigPhase phase;
+  MigStage stage;
+  bool abort_requested;
+  const char *request_key, *policy_name, *next_action;
+  int64_t created_us, started_us, finished_us, deadline_us;
+
+  /* pending */
+  const char *pending_message;
+  int64_t queue_position, pending_until_us;
+
+  /* progress */
+  bool has_progress;
+  int64_t percent, elapsed_ms;
+  int64_t memory_total, memory_processed, memory_remaining;
+  int64_t disk_total, disk_processed, disk_remaining;
+  int64_t bandwidth, dirty_rate, iteration, throttle_pct, expected_downtime_ms, post_copy_requests, age_ms;
+
+  /* failure */
+  bool has_failure;
+  MigCause cause;
+  const char *cause_name; /* also of a cause that this program does not know */
+  const char *failure_message, *libvirt_message;
+  const char *failure_phase, *failure_stage;
+  int64_t libvirt_code;
+
+  /* result */
+  bool has_result;
+  int64_t total_time_ms, downtime_ms, transferred_bytes;
+  const char *running_at, *evidence;
+} JobView;
+
+/* False when it is no job: id, domain or phase are missing or not understood. Takes no reference. */
+bool job_view_read(json_t *job, JobView *ret);
+
+/* What people call its target: the name, else the URI. Never NULL. */
+const char *job_view_target(const JobView *job);
+
+/* Memory and disks together; -1: unknown. */
+int64_t job_view_remaining(const JobView *job);
+
+/* A string or a number of an object: NULL or -1 where it is absent or something else. */
+const char *json_string_of(json_t *object, const char *key);
+int64_t json_int_of(json_t *object, const char *key);

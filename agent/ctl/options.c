@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The command line: options and verbs as tables. */
+#include "agent/ctl/options.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <string.h>
+
+#define BIT(verb) (1u << (verb))
+
+static const VerbInfo verbs[] = {
+    [VERB_MIGRATE] = {"migrate", "DOMAIN TARGET", 2, 2, "move a running domain, and follow it to the end"},
+    [VERB_LIST] = {"list", "", 0, 0, "list jobs, unfinished ones first"},
+    [VERB_SHOW] = {"show", "JOB", 1, 1, "all that the agent knows of a job"},
+    [VERB_WATCH] = {"watch", "[JOB]", 0, 1, "follow a job to its end, or all jobs for ever"},
+    [VERB_ABORT] = {"abort", "JOB", 1, 1, "end a move with the domain at the source"},
+    [VERB_TUNE] = {"tune", "JOB KEY=VALUE...", 2, G_MAXUINT, "change goals of an unfinished job"},
+    [VERB_NODE] = {"node", "", 0, 0, "what this node is, its targets, policies and warnings"},
+};
+static_assert(G_N_ELEMENTS(verbs) == VERB_COUNT, "a row for each verb");
+
+typedef enum OptionId {
+  OPTION_SOCKET,
+  OPTION_JSON,
+  OPTION_HELP,
+  OPTION_VERSION,
+  OPTION_POLICY,
+  OPTION_SET,
+  OPTION_MIGRATE_URI,
+  OPTION_DETACH,
+  OPTION_REQUEST_KEY,
+  OPTION_PHASE,
+  OPTION_DOMAIN,
+  OPTION_ALL,
+  OPTION_NO_WAIT,
+  OPTION_COUNT
+} OptionId;
+
+static const OptionInfo option_rows[] = {
+    [OPTION_SOCKET] = {"socket", 0, "PATH", 0, "the agent's socket; " OPTIONS_DEFAULT_SOCKET " if not given"},
+    [OPTION_JSON] = {"json", 'j', NULL, 0, "print the agent's replies as JSON, one object a line"},
+    [OPTION_HELP] = {"help", 'h', NULL, 0, "print this text"},
+    [OPTION_VERSION] = {"version", 0, NULL, 0, "print the version"},
+    [OPTION_POLICY] = {"policy", 0, "NAME", BIT(VERB_MIGRATE), "goals from [Policy NAME] of handoffd.conf"},
+    [OPTION_SET] = {"set", 'o', "KEY=VALUE", BIT(VERB_MIGRATE),
+                    "one goal; may be repeated. See Policy below"},
+    [OPTION_MIGRATE_URI] = {"migrate-uri", 0, "URI", BIT(VERB_MIGRATE),
+                            "where the stream goes: tcp://ADDRESS[:PORT]"},
+    [OPTION_DETACH] = {"detach", 0, NULL, BIT(VERB_MIGRATE), "return as soon as the job is accepted"},
+    [OPTION_REQUEST_KEY] = {"request-key", 0, "KEY", BIT(VERB_MIGRATE),
+                            "makes it safe to repeat: one key, one job. Made up if not given"},
+    [OPTION_PHASE] =
+        {"phase", 0, "PHASE", BIT(VERB_LIST),
+         "only jobs in this phase, or unfinished, or finished; may be repeated, or a list with ','"},
+    [OPTION_DOMAIN] = {"domain", 0, "DOMAIN", BIT(VERB_LIST), "only jobs of this domain"},
+    [OPTION_ALL] = {"all", 'a', NULL, BIT(VERB_LIST), "every finished job that is kept, not only the newest"},
+    [OPTION_NO_WAIT] = {"no-wait", 0, NULL, BIT(VERB_ABORT), "do not wait for what comes of it"},
+};
+static_assert(G_N_ELEMENTS(option_rows) == OPTION_COUNT, "a row for each option");
+
+G_DEFINE_QUARK(handoffctl - options - error, options_error)
+
+const VerbInfo *options_verb(VerbId verb) {
+  return &verbs[verb];
+}
+
+const OptionInfo *options_option(unsigned row) {
+  return row < OPTION_COUNT ? &option_rows[row] : NULL;
+}
+
+static bool usage(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static bool usage(GError **error, const char *format, ...) {
+  va_list args;
+
+  va_start(args, format);
+  g_propagate_error(error, g_error_new_valist(OPTIONS_ERROR, 0, format, args));
+  va_end(args);
+  return false;
+}
+
+static bool set_goal(Options *options, const char *text, GError **error) {
+  const char *equals = strchr(text, '=');
+  g_autofree char *name = equals ? g_strndup(text, (gsize)(equals - text)) : NULL;
+  char message[256];
+
+  if (!equals || equals == text)
+    return usage(error, "A goal is written KEY=VALUE, not \"%s\".", text);
+  if (mig_policy_set_text(&options->policy, name, equals + 1, message, sizeof(message)) != MIG_POLICY_OK)
+    return usage(error, "%s: %s", text, message);
+  return true;
+}
+
+static bool add_phases(Options *options, const char *text, GError **error) {
+  g_auto(GStrv) names = g_strsplit(text, ",", -1);
+
+  for (unsigned i = 0; names[i]; i++) {
+    bool unfinished = strcmp(names[i], "unfinished") == 0, finished = strcmp(names[i], "finished") == 0;
+    int one = mig_phase_from_name(names[i]);
+
+    if (!unfinished && !finished && one == MIG_ENUM_UNKNOWN)
+      return usage(error,
+                   "There is no phase \"%s\": pending, preparing, migrating, recovering, succeeded, failed, "
+                   "aborted; or unfinished, finished.",
+                   names[i]);
+    for (int phase = 0; phase < MIG_PHASE_COUNT; phase++) {
+      bool wanted = phase == one || (mig_phase_is_final((MigPhase)phase) ? finished : unfinished);
+      gpointer name = (gpointer)mig_phase_name((MigPhase)phase);
+
+      if (wanted && !g_ptr_array_find(options->phases, name, NULL))
+        g_ptr_array_add(options->phases, name);
+    }
+  }
+  return true;
+}
+
+static bool check_request_key(const char *key, GError **error) {
+  size_t length = strlen(key);
+
+  for (const char *p = key; *p; p++) {
+    if (!g_ascii_isprint(*p))
+      return usage(error, "A request key is of printable ASCII characters.");
+  }
+  if (length < 1 || length > 128)
+    return usage(error, "A request key has 1 to 128 characters, not %zu.", length);
+  return true;
+}
+
+static void replace(char **text, const char *value) {
+  g_free(*text);
+  *text = g_strdup(value);
+}
+
+static bool apply_option(Options *options, OptionId option, const char *value, GError **error) {
+  switch (option) {
+  case OPTION_SOCKET:
+    replace(&options->socket_path, value);
+    return true;
+  case OPTION_JSON:
+    options->json = true;
+    return true;
+  case OPTION_HELP:
+    options->help = true;
+    return true;
+  case OPTION_VERSION:
+    options->version = true;
+    return true;
+  case OPTION_POLICY:
+    replace(&options->policy_name, value);
+    return true;
+  case OPTION_SET:
+    return set_goal(options, value, error);
+  case OPTION_MIGRATE_URI:
+    replace(&options->migrate_uri, value);
+    return true;
+  case OPTION_DETACH:
+    options->detach = true;
+    return true;
+  case OPTION_REQUEST_KEY:
+    replace(&options->request_key, value);
+    return check_request_key(value, error);
+  case OPTION_PHASE:
+    return add_phases(options, value, error);
+  case OPTION_DOMAIN:
+    replace(&options->domain, value);
+    return true;
+  case OPTION_ALL:
+    options->all = true;
+    return true;
+  case OPTION_NO_WAIT:
+    options->no_wait = true;
+    return true;
+  case OPTION_COUNT:
+    break;
+  }
+  g_assert_not_reached();
+}
+
+/* The tables in getopt's form. Long options' values are 256 + row, so that they meet no short one. */
+static void fill_getopt(struct option *ret_long, GString *ret_short) {
+  g_string_assign(ret_short, ":");
+  for (unsigned i = 0; i < OPTION_COUNT; i++) {
+    const OptionInfo *row = &option_rows[i];
+
+    ret_long[i] =
+        (struct option){row->name, row->argument ? required_argument : no_argument, NULL, 256 + (int)i};
+    if (row->short_name)
+      g_string_append_printf(ret_short, "%c%s", row->short_name, row->argument ? ":" : "");
+  }
+  ret_long[OPTION_COUNT] = (struct option){NULL, 0, NULL, 0};
+}
+
+static int option_of(int c) {
+  if (c >= 256)
+    return c - 256;
+  for (int i = 0; i < OPTION_COUNT; i++) {
+    if (option_rows[i].short_name && option_rows[i].short_name == c)
+      return i;
+  }
+  return -1;
+}
+
+/* getopt says which option it means by a letter, or not at all when it is a long one. */
+static bool bad_option(int c, const char *word, GError **error) {
+  if (c == ':')
+    return usage(error, "The option %s needs a value.", word);
+  if (optopt >= 256)
+    return usage(error, "The option --%s takes no value.", option_rows[optopt - 256].name);
+  if (optopt > 0)
+    return usage(error, "There is no option -%c.", optopt);
+  return usage(error, "There is no option %s, or it is short for more than one.", word);
+}
+
+static bool find_verb(Options *options, const char *name, GError **error) {
+  GString *known;
+
+  for (int i = 0; i < VERB_COUNT; i++) {
+    if (strcmp(verbs[i].name, name) == 0) {
+      options->verb = (VerbId)i;
+      return true;
+    }
+  }
+  known = g_string_new(NULL);
+  for (int i = 0; i < VERB_COUNT; i++)
+    g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", verbs[i].name);
+  usage(error, "There is no verb \"%s\": %s.", name, known->str);
+  g_string_free(known, TRUE);
+  return false;
+}
+
+static bool check_arguments(const Options *options, unsigned given, GError **error) {
+  const VerbInfo *verb = &verbs[options->verb];
+  unsigned n_args = g_strv_length(options->args);
+
+  if (n_args < verb->min_args || n_args > verb->max_args)
+    return usage(error, "It is written: handoffctl %s %s", verb->name, verb->arguments);
+  for (unsigned i = 0; i < OPTION_COUNT; i++) {
+    if ((given & BIT(i)) && option_rows[i].verbs && !(option_rows[i].verbs & BIT(options->verb)))
+      return usage(error, "The option --%s has no meaning with %s.", option_rows[i].name, verb->name);
+  }
+  return true;
+}
+
+bool options_parse(Options *options, int argc, char **argv, GError **error) {
+  struct option long_options[OPTION_COUNT + 1];
+  g_autoptr(GString) short_options = g_string_new(NULL);
+  unsigned given = 0;
+  int c;
+
+  *options = (Options){.socket_path = g_strdup(OPTIONS_DEFAULT_SOCKET), .phases = g_ptr_array_new()};
+  mig_policy_init(&options->policy);
+  fill_getopt(long_options, short_options);
+  opterr = 0;
+  optind = 0; /* glibc: begin anew */
+
+  while ((c = getopt_long(argc, argv, short_options->str, long_options, NULL)) != -1) {
+    int option = option_of(c);
+
+    if (option < 0)
+      return bad_option(c, argv[optind - 1], error);
+    given |= BIT(option);
+    if (!apply_option(options, (OptionId)option, optarg, error))
+      return false;
+  }
+  if (options->help || options->version)
+    return true;
+  if (optind >= argc)
+    return usage(error, "Which verb? handoffctl --help lists them.");
+  if (!find_verb(options, argv[optind], error))
+    return false;
+  options->args = g_strdupv(argv + optind + 1);
+  if (!check_arguments(options, given, error))
+    return false;
+  for (unsigned i = 1; options->verb == VERB_TUNE && options->args[i]; i++) {
+    if (!set_goal(options, options->args[i], error))
+      return false;
+  }
+  return true;
+}
+
+void options_clear(Options *options) {
+  g_clear_pointer(&options->socket_path, g_free);
+  g_clear_pointer(&options->args, g_strfreev);
+  g_clear_pointer(&options->policy_name, g_free);
+  g_clear_pointer(&options->migrate_uri, g_free);
+  g_clear_pointer(&options->request_key, g_free);
+  g_clear_pointer(&options->phases, g_ptr_array_unref);
+  g_clear_pointer(&options->domain, g_free);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The command line: options and verbs as tables. */
+#pragma once
+
+#include "libmigrate/core/policy.h"
+
+#include <glib.h>
+#include <stdbool.h>
+
+#define OPTIONS_DEFAULT_SOCKET "/run/handoffd/io.handoffd.Agent"
+
+typedef enum VerbId {
+  VERB_MIGRATE,
+  VERB_LIST,
+  VERB_SHOW,
+  VERB_WATCH,
+  VERB_ABORT,
+  VERB_TUNE,
+  VERB_NODE,
+  VERB_COUNT
+} VerbId;
+
+typedef struct VerbInfo {
+  const char *name;
+  const char *arguments; /* for --help */
+  unsigned min_args, max_args;
+  const char *summary;
+} VerbInfo;
+
+typedef struct OptionInfo {
+  const char *name;
+  char short_name;      /* 0: none */
+  const char *argument; /* NULL: takes none */
+  unsigned verbs;       /* a bit for each verb that takes it; 0: all, and before the verb too */
+  const char *summary;
+} OptionInfo;
+
+const VerbInfo *options_verb(VerbId verb);
+
+/* Row by row, NULL after the last. */
+const OptionInfo *options_option(unsigned row);
+
+typedef struct Options {
+  bool help, version, json;
+  char *socket_path;
+  VerbId verb;
+  char **args; /* the verb's, NULL-terminated */
+
+  char *policy_name, *migrate_uri, *request_key;
+  MigPolicy policy; /* what -o set, or tune's arguments */
+  bool detach;
+
+  GPtrArray *phases; /* const char *, of --phase; empty: all */
+  char *domain;
+  bool all;
+  bool no_wait;
+} Options;
+
+#define OPTIONS_ERROR (options_error_quark())
+GQuark options_error_quark(void);
+
+/* Reads a whole command line. With --help or --version no verb is needed. On error, the message says what
+ * would be right, and *options is to be cleared all the same. */
+bool options_parse(Options *options, int argc, char **argv, GError **error);
+
+void options_clear(Options *options);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Tables, and fields with a label. */
+#pragma once
+
+#include "agent/ctl/term.h"
+
+#include <glib.h>
+#include <jansson.h>
+
+/* For %s, of what may be absent. */
+static inline const char *or_dash(const char *text) {
+  return text ? text : "-";
+}
+
+typedef struct Table Table;
+
+/* `titles` is NULL-terminated and lives as long as the table. */
+Table *table_new(const char *const *titles);
+void table_free(Table *table);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
+
+/* The next cell; a row is full when there are as many as titles. */
+void table_add(Table *table, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* In columns as wide as their widest cell. Nothing is cut: what is printed can be given back to a command. */
+void table_print(const Table *table, Term *term);
+
+/* "label:      text" */
+void print_field(Term *term, const char *label, const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+/* A JSON scalar as a policy's value is written on the command line: "300", "yes", "xbzrle". */
+char *print_value(json_t *value);
+
+/* Every key of an object of type Policy, those that the key table knows first. */
+void print_policy(Term *term, json_t *policy);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A whole run, from the command line to the exit status. */
+#include "agent/ctl/ctl.h"
+#include "agent/ctl/failure.h"
+
+#include <assert.h>
+
+typedef ExitStatus (*VerbRun)(Ctl *ctl);
+
+static const VerbRun runs[] = {
+    [VERB_MIGRATE] = verb_migrate, [VERB_LIST] = verb_list,   [VERB_SHOW] = verb_show,
+    [VERB_WATCH] = verb_watch,     [VERB_ABORT] = verb_abort, [VERB_TUNE] = verb_tune,
+    [VERB_NODE] = verb_node,
+};
+static_assert(G_N_ELEMENTS(runs) == VERB_COUNT, "a function for each verb");
+
+static ExitStatus run_options(Ctl *ctl, int argc, char **argv) {
+  g_autoptr(GError) error = NULL;
+
+  if (!options_parse(&ctl->options, argc, argv, &error)) {
+    term_error(&ctl->term, "%s", error->message);
+    return EXIT_USAGE;
+  }
+  if (ctl->options.help) {
+    help_print(&ctl->term);
+    return EXIT_DONE;
+  }
+  if (ctl->options.version) {
+    term_print(&ctl->term, "handoffctl %s\n", HANDOFFD_VERSION);
+    return EXIT_DONE;
+  }
+  return runs[ctl->options.verb](ctl);
+}
+
+ExitStatus ctl_run(Ctl *ctl, int argc, char **argv) {
+  ExitStatus status = run_options(ctl, argc, argv);
+
+  options_clear(&ctl->options);
+  /* A full disk behind a redirection must not look like success. */
+  if ((fflush(ctl->term.out) != 0 || ferror(ctl->term.out)) && status == EXIT_DONE) {
+    term_error(&ctl->term, "The output cannot be written.");
+    status = EXIT_INTERNAL;
+  }
+  return status;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How a finished job ended, in words. */
+#include "agent/ctl/follow.h"
+#include "agent/ctl/format.h"
+
+#include <string.h>
+
+typedef struct Whereabouts {
+  const char *running_at;
+  const char *text; /* after the domain's name */
+} Whereabouts;
+
+static const Whereabouts whereabouts[] = {
+    {"source", "runs on at the source"},
+    {"target", "runs at the target"},
+    {"none", "runs at neither end"},
+};
+
+char *follow_whereabouts(const JobView *job) {
+  for (size_t i = 0; i < G_N_ELEMENTS(whereabouts); i++) {
+    if (g_strcmp0(job->running_at, whereabouts[i].running_at) == 0)
+      return g_strdup_printf("%s %s.", job->domain, whereabouts[i].text);
+  }
+  return g_strdup_printf("Where %s runs is not known: look at both ends before you start it anywhere.",
+                         job->domain);
+}
+
+static void print_numbers(Term *term, const JobView *job) {
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  if (job->total_time_ms >= 0)
+    g_string_append_printf(text, ", %s in all", format_duration_ms(job->total_time_ms).text);
+  if (job->downtime_ms >= 0)
+    g_string_append_printf(text, ", downtime %s", format_duration_ms(job->downtime_ms).text);
+  if (job->transferred_bytes >= 0)
+    g_string_append_printf(text, ", %s transferred", format_bytes(job->transferred_bytes).text);
+  if (job->iteration > 0)
+    g_string_append_printf(text, ", %" G_GINT64_FORMAT " iteration%s", job->iteration,
+                           job->iteration == 1 ? "" : "s");
+  if (text->len > 0)
+    term_print(term, "  %s.\n", text->str + 2);
+}
+
+static void print_failure(Term *term, const JobView *job) {
+  const char *stage =
+      job->failure_stage && strcmp(job->failure_stage, "none") != 0 ? job->failure_stage : NULL;
+
+  term_print(term, "  cause: %s", job->cause_name ? job->cause_name : "?");
+  if (job->failure_phase)
+    term_print(term, ", while %s%s%s", job->failure_phase, stage ? ", " : "", stage ? stage : "");
+  term_print(term, "\n");
+  if (job->failure_message && *job->failure_message)
+    term_print(term, "  %s\n", job->failure_message);
+  if (job->libvirt_message)
+    term_print(term, "  libvirt says: %s (code %" G_GINT64_FORMAT ")\n", job->libvirt_message,
+               job->libvirt_code);
+}
+
+void follow_summary(Term *term, const JobView *job) {
+  g_autofree char *where = follow_whereabouts(job);
+
+  if (job->phase == MIG_PHASE_SUCCEEDED) {
+    term_print(term, "%s runs at %s now.\n", job->domain, job_view_target(job));
+    print_numbers(term, job);
+    return;
+  }
+  term_print(term, "The move of %s to %s %s. %s\n", job->domain, job_view_target(job),
+             job->phase == MIG_PHASE_ABORTED ? "was aborted" : "failed", where);
+  print_failure(term, job);
+  print_numbers(term, job);
+  if (job->evidence && *job->evidence)
+    term_print(term, "  seen: %s\n", job->evidence);
+  term_print(term, "  next: %s\n", cause_next_step(job->has_failure ? job->cause : MIG_CAUSE_NONE));
+}

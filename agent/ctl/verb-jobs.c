@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* handoffctl list, show and tune: jobs as they are. */
+#include "agent/ctl/call.h"
+#include "agent/ctl/follow.h"
+#include "agent/ctl/format.h"
+#include "agent/ctl/print.h"
+#include "agent/ctl/progress.h"
+
+#include <string.h>
+
+/* Without --all: of the finished ones, as many as one takes in at a glance. */
+#define FINISHED_SHOWN 20
+
+static bool phase_of(json_t *job, MigPhase *ret) {
+  const char *name = json_string_of(job, "phase");
+  int phase = name ? mig_phase_from_name(name) : MIG_ENUM_UNKNOWN;
+
+  if (phase == MIG_ENUM_UNKNOWN)
+    return false;
+  *ret = (MigPhase)phase;
+  return true;
+}
+
+static void add_summary(Table *table, json_t *job, MigPhase phase) {
+  json_t *domain = json_object_get(job, "domain"), *target = json_object_get(job, "target");
+  const char *id = json_string_of(job, "id"), *name = json_string_of(target, "name");
+  const char *stage = json_string_of(job, "stage"), *cause = json_string_of(job, "cause");
+  int64_t percent = json_int_of(job, "percent");
+  bool final = mig_phase_is_final(phase);
+  const char *detail = final ? cause : stage;
+
+  if (!detail || strcmp(detail, "none") == 0 || strcmp(detail, "NONE") == 0)
+    detail = "-";
+  table_add(table, "%.8s", or_dash(id));
+  table_add(table, "%s", or_dash(json_string_of(domain, "name")));
+  table_add(table, "%s", or_dash(name ? name : json_string_of(target, "libvirt_uri")));
+  table_add(table, "%s", mig_phase_name(phase));
+  table_add(table, "%s", detail);
+  table_add(table, percent < 0 ? "-" : "%d%%", (int)percent);
+  table_add(table, "%s", format_time(json_int_of(job, "created_usec_realtime")).text);
+  table_add(table, "%s", format_duration_ms(json_int_of(job, "total_time_ms")).text);
+  table_add(table, "%s", format_duration_ms(json_int_of(job, "downtime_ms")).text);
+}
+
+/* The agent gives them oldest first. Unfinished ones keep that order, which is nearly the queue's; of the
+ * finished ones the newest matter. */
+static void print_list(Ctl *ctl, json_t *jobs) {
+  static const char *const titles[] = {"JOB",  "DOMAIN",  "TARGET", "PHASE",    "STAGE/CAUSE",
+                                       "DONE", "CREATED", "TIME",   "DOWNTIME", NULL};
+  g_autoptr(Table) table = table_new(titles);
+  size_t n_jobs = json_array_size(jobs), finished = 0;
+  MigPhase phase;
+
+  for (size_t i = 0; i < n_jobs; i++) {
+    json_t *job = json_array_get(jobs, i);
+
+    if (phase_of(job, &phase) && !mig_phase_is_final(phase))
+      add_summary(table, job, phase);
+  }
+  for (size_t i = n_jobs; i > 0; i--) {
+    json_t *job = json_array_get(jobs, i - 1);
+
+    if (!phase_of(job, &phase) || !mig_phase_is_final(phase))
+      continue;
+    if (ctl->options.all || finished < FINISHED_SHOWN)
+      add_summary(table, job, phase);
+    finished++;
+  }
+  table_print(table, &ctl->term);
+  if (!ctl->options.all && finished > FINISHED_SHOWN)
+    term_print(&ctl->term, "%zu older ones: handoffctl list --all\n", finished - FINISHED_SHOWN);
+}
+
+ExitStatus verb_list(Ctl *ctl) {
+  const Options *options = &ctl->options;
+  g_auto(Failure) failure = {0};
+  json_t *parameters = json_object(), *reply = NULL;
+
+  if (options->phases->len > 0) {
+    json_t *phases = json_array();
+
+    for (unsigned i = 0; i < options->phases->len; i++)
+      json_array_append_new(phases, json_string(g_ptr_array_index(options->phases, i)));
+    json_object_set_new(parameters, "phases", phases);
+  }
+  if (options->domain)
+    json_object_set_new(parameters, "domain", json_string(options->domain));
+  if (!ctl_call(ctl, "io.handoffd.Agent.List", parameters, &reply, &failure))
+    return failure_report(&failure, &ctl->term, options->json);
+  if (options->json)
+    term_print_json(&ctl->term, reply);
+  else if (json_array_size(json_object_get(reply, "jobs")) == 0)
+    term_print(&ctl->term, "No jobs.\n");
+  else
+    print_list(ctl, json_object_get(reply, "jobs"));
+  json_decref(reply);
+  return EXIT_DONE;
+}
+
+static void print_target(Term *term, const JobView *job) {
+  if (job->target_name && job->target_uri)
+    print_field(term, "target", "%s (%s)", job->target_name, job->target_uri);
+  else
+    print_field(term, "target", "%s", job_view_target(job));
+  if (job->migrate_uri)
+    print_field(term, "stream to", "%s", job->migrate_uri);
+}
+
+static void print_times(Term *term, const JobView *job) {
+  print_field(term, "created", "%s", format_time(job->created_us).text);
+  if (job->started_us >= 0)
+    print_field(term, "started", "%s", format_time(job->started_us).text);
+  if (job->deadline_us >= 0)
+    print_field(term, "deadline", "%s", format_time(job->deadline_us).text);
+  if (job->finished_us >= 0)
+    print_field(term, "finished", "%s", format_time(job->finished_us).text);
+}
+
+static void print_state(Term *term, const JobView *job) {
+  ProgressInput input = {
+      .job = job, .percent = MAX(job->percent, 0), .now_us = g_get_real_time(), .away_ms = -1};
+
+  if (mig_phase_is_final(job->phase)) {
+    print_field(term, "phase", "%s", mig_phase_name(job->phase));
+    return;
+  }
+  print_field(term, "phase", "%s, %s", mig_phase_name(job->phase), progress_stage_words(job->stage));
+  if (job->pending_message)
+    print_field(term, "waits", "%s (%" G_GINT64_FORMAT ". in the queue, until %s)", job->pending_message,
+                MAX(job->queue_position, 0), format_time(job->pending_until_us).text);
+  if (job->has_progress) {
+    g_autofree char *line = progress_line(&input);
+
+    print_field(term, "progress", "%s", line);
+  }
+  if (job->memory_total >= 0)
+    print_field(term, "memory", "%s of %s processed", format_bytes(job->memory_processed).text,
+                format_bytes(job->memory_total).text);
+  if (job->disk_total > 0)
+    print_field(term, "disks", "%s of %s processed", format_bytes(job->disk_processed).text,
+                format_bytes(job->disk_total).text);
+  if (job->next_action)
+    print_field(term, "next", "%s", job->next_action);
+}
+
+static void print_events(Term *term, json_t *events) {
+  json_t *event;
+  size_t i;
+
+  term_print(term, "events\n");
+  json_array_foreach (events, i, event) {
+    const char *kind = json_string_of(event, "kind"), *message = json_string_of(event, "message");
+
+    term_print(term, "  %s  %-15s %s\n", format_time(json_int_of(event, "time_usec_realtime")).text,
+               kind ? kind : "?", message ? message : "");
+  }
+}
+
+static void print_job(Ctl *ctl, const JobView *job) {
+  Term *term = &ctl->term;
+
+  print_field(term, "job", "%s", job->id);
+  print_field(term, "domain", "%s (%s)", job->domain, job->domain_uuid ? job->domain_uuid : "?");
+  print_target(term, job);
+  print_state(term, job);
+  print_times(term, job);
+  if (job->request_key)
+    print_field(term, "request key", "%s", job->request_key);
+  if (job->policy_name)
+    print_field(term, "policy", "%s", job->policy_name);
+  print_policy(term, json_object_get(job->json, "policy"));
+  print_events(term, json_object_get(job->json, "events"));
+  if (mig_phase_is_final(job->phase))
+    follow_summary(term, job);
+}
+
+ExitStatus verb_show(Ctl *ctl) {
+  g_auto(Failure) failure = {0};
+  json_t *reply = NULL;
+  ExitStatus status = EXIT_DONE;
+  JobView job;
+
+  if (!ctl_call(ctl, "io.handoffd.Agent.Get", json_pack("{s:s}", "job", ctl->options.args[0]), &reply,
+                &failure))
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  if (ctl->options.json) {
+    term_print_json(&ctl->term, reply);
+  } else if (job_view_read(json_object_get(reply, "job"), &job)) {
+    print_job(ctl, &job);
+  } else {
+    failure_set_own(&failure, FAILURE_PROTOCOL, "Get gave no job that can be understood.");
+    status = failure_report(&failure, &ctl->term, false);
+  }
+  json_decref(reply);
+  return status;
+}
+
+ExitStatus verb_tune(Ctl *ctl) {
+  const Options *options = &ctl->options;
+  g_auto(Failure) failure = {0};
+  json_t *reply = NULL, *policy, *value;
+  const char *key;
+  json_t *parameters =
+      json_pack("{s:s, s:o}", "job", options->args[0], "policy", ctl_policy_json(&options->policy));
+
+  if (!ctl_call(ctl, "io.handoffd.Agent.Tune", parameters, &reply, &failure))
+    return failure_report(&failure, &ctl->term, options->json);
+  if (options->json) {
+    term_print_json(&ctl->term, reply);
+  } else {
+    /* What holds now, of the keys that were named. */
+    json_t *named = ctl_policy_json(&options->policy);
+
+    policy = json_object_get(json_object_get(reply, "job"), "policy");
+    json_object_foreach (named, key, value) {
+      g_autofree char *text = print_value(json_object_get(policy, key));
+
+      term_print(&ctl->term, "%s=%s\n", key, text);
+    }
+    json_decref(named);
+  }
+  json_decref(reply);
+  return EXIT_DONE;
+}

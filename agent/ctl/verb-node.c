@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* handoffctl node: what this node is. */
+#include "agent/ctl/call.h"
+#include "agent/ctl/format.h"
+#include "agent/ctl/jobview.h"
+#include "agent/ctl/print.h"
+
+static void print_targets(Term *term, json_t *targets) {
+  json_t *target;
+  size_t i;
+
+  json_array_foreach (targets, i, target) {
+    const char *name = json_string_of(target, "name"), *uri = json_string_of(target, "libvirt_uri");
+    const char *migrate_uri = json_string_of(target, "migrate_uri");
+
+    print_field(term, i == 0 ? "targets" : "", "%s  %s%s%s", or_dash(name), or_dash(uri),
+                migrate_uri ? "  stream to " : "", migrate_uri ? migrate_uri : "");
+  }
+}
+
+static void print_strings(Term *term, const char *label, json_t *strings) {
+  json_t *text;
+  size_t i;
+
+  json_array_foreach (strings, i, text)
+    print_field(term, i == 0 ? label : "", "%s", or_dash(json_string_value(text)));
+}
+
+static void print_libvirt(Term *term, json_t *node) {
+  const char *uri = json_string_of(node, "libvirt_uri"), *version = json_string_of(node, "libvirt_version");
+  const char *hypervisor = json_string_of(node, "hypervisor_version");
+
+  print_field(term, "libvirt", "%s  %s%s%s%s", uri ? uri : "?", version ? version : "",
+              hypervisor ? ", hypervisor " : "", hypervisor ? hypervisor : "",
+              json_is_true(json_object_get(node, "libvirt_reachable")) ? "" : "does not answer");
+}
+
+static void print_node(Term *term, json_t *node) {
+  print_field(term, "node", "%s", or_dash(json_string_of(node, "hostname")));
+  print_field(term, "agent", "%s, up since %s", or_dash(json_string_of(node, "agent_version")),
+              format_time(json_int_of(node, "started_usec_realtime")).text);
+  print_libvirt(term, node);
+  print_field(term, "jobs",
+              "%" G_GINT64_FORMAT " of at most %" G_GINT64_FORMAT " on the move, %" G_GINT64_FORMAT
+              " waiting, %" G_GINT64_FORMAT " finished ones kept",
+              json_int_of(node, "outgoing_running"), json_int_of(node, "max_outgoing"),
+              json_int_of(node, "pending"), json_int_of(node, "finished_kept"));
+  print_targets(term, json_object_get(node, "targets"));
+  print_strings(term, "policies", json_object_get(node, "policies"));
+  print_policy(term, json_object_get(node, "policy"));
+  print_strings(term, "warning", json_object_get(node, "warnings"));
+}
+
+ExitStatus verb_node(Ctl *ctl) {
+  g_auto(Failure) failure = {0};
+  json_t *reply = NULL;
+
+  if (!ctl_call(ctl, "io.handoffd.Agent.GetNode", json_object(), &reply, &failure))
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  if (ctl->options.json)
+    term_print_json(&ctl->term, reply);
+  else
+    print_node(&ctl->term, reply);
+  json_decref(reply);
+  return EXIT_DONE;
+}
