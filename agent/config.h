@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The configuration: handoffd.conf and its drop-ins, as one struct. */
+#pragma once
+
+#include "libmigrate/core/policy.h"
+
+#include <glib.h>
+#include <stdbool.h>
+
+/* What callers that are neither root nor in the group may read. */
+typedef enum ConfigPublicRead {
+  CONFIG_PUBLIC_READ_NONE,
+  CONFIG_PUBLIC_READ_NODE,
+  CONFIG_PUBLIC_READ_ALL
+} ConfigPublicRead;
+
+/* [Target NAME] */
+typedef struct ConfigTarget {
+  char *name;
+  char *libvirt_uri; /* LibvirtURI= */
+  char *migrate_uri; /* MigrateURI=, or NULL */
+} ConfigTarget;
+
+/* [Policy NAME]; keys as in the interface, or in CamelCase: max_downtime_ms= and MaxDowntime= are one */
+typedef struct ConfigPolicy {
+  char *name;
+  MigPolicy policy;
+} ConfigPolicy;
+
+typedef struct Config {
+  /* [Agent] */
+  unsigned max_outgoing;        /* MaxOutgoing= 2: migrations out of this node at a time */
+  unsigned max_jobs;            /* MaxJobs= 10000: unfinished ones; past it TooManyJobs */
+  unsigned keep_finished;       /* KeepFinished= 1000 */
+  uint64_t keep_finished_s;     /* KeepFinishedSec= 7d */
+  ConfigPublicRead public_read; /* PublicRead= node */
+  char *group;                  /* Group= handoff: whose members may change things */
+  unsigned poll_interval_ms;    /* PollInterval= 400ms; 50 to 10,000 */
+  unsigned connect_timeout_ms;  /* ConnectTimeout= 10s: for a libvirtd to answer */
+  unsigned prepare_timeout_ms;  /* PrepareTimeout= 60s */
+  unsigned pending_timeout_ms;  /* PendingTimeout= 15min; 0: none */
+  unsigned watch_interval_ms; /* WatchInterval= 250ms: at most so often a watcher is told of mere progress */
+  MigPolicy policy;           /* [Policy]: the node's default */
+
+  GPtrArray *targets;  /* ConfigTarget */
+  GPtrArray *policies; /* ConfigPolicy */
+  GPtrArray *warnings; /* char *: "FILE:LINE: TEXT" */
+} Config;
+
+/* All defaults. */
+Config *config_new(void);
+void config_free(Config *config);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Config, config_free)
+
+/* Reads the file given by --config alone, or, with NULL, handoffd.conf from the first of /etc, /run and
+ * /usr/lib (in their handoffd directories) that has it, and then each handoffd.conf.d/NAME.conf of the three
+ * in the order of the names (of files of one name, /etc wins over /run over /usr/lib; an empty one or a link
+ * to /dev/null there masks those of the others). No file at all is fine. What is not understood becomes a
+ * warning with its file and line, and that line's value stays as it was; only a file that cannot be read is
+ * an error. */
+Config *config_load(const char *path, GError **error);
+
+/* The same with other directories, NULL-terminated, the first wins. For its test. */
+Config *config_load_from(const char *path, const char *const *directories, GError **error);
+
+const ConfigTarget *config_find_target(const Config *config, const char *name);
+const ConfigPolicy *config_find_policy(const Config *config, const char *name);
+
+/* "10", "400ms", "1h 30min" → ms; units ms, s, min, h, d; a number without one is in default_unit_ms. Exposed
+ * for its test. */
+bool config_parse_duration_ms(const char *text, uint64_t default_unit_ms, uint64_t *ret_ms);
