@@ -49,6 +49,7 @@ static const MigVirtErrorRow rows[] = {
     {MIG_ANY, MIG_ANY, "canceled by client", MIG_VIRT_ERROR_ABORTED},
     {MIG_ANY, MIG_ANY, "migrate guest to the same host", MIG_VIRT_ERROR_SAME_HOST},
     {MIG_ANY, MIG_ANY, "QEMU reports migration is still running", MIG_VIRT_ERROR_STILL_RUNNING},
+    {MIG_ANY, VIR_ERR_OPERATION_INVALID, "has not failed", MIG_VIRT_ERROR_STILL_RUNNING},
 
     /* At the target: by UUID, by name, or being started this very moment. */
     {MIG_ANY, MIG_ANY, "is already active", MIG_VIRT_ERROR_EXISTS},
@@ -58,6 +59,7 @@ static const MigVirtErrorRow rows[] = {
 
     {MIG_ANY, MIG_ANY, "cannot acquire state change lock", MIG_VIRT_ERROR_BUSY},
     {MIG_ANY, MIG_ANY, "another migration job is already running", MIG_VIRT_ERROR_BUSY},
+    {MIG_ANY, VIR_ERR_OPERATION_INVALID, "already in progress", MIG_VIRT_ERROR_BUSY},
     {MIG_ANY, VIR_ERR_RESOURCE_BUSY, NULL, MIG_VIRT_ERROR_BUSY},
     {MIG_ANY, VIR_ERR_BLOCK_COPY_ACTIVE, NULL, MIG_VIRT_ERROR_BUSY},
 
@@ -92,6 +94,10 @@ static const MigVirtErrorRow rows[] = {
     {MIG_ANY, VIR_ERR_OPERATION_INVALID, "no job is active", MIG_VIRT_ERROR_NOT_RUNNING},
     {MIG_ANY, VIR_ERR_OPERATION_INVALID, "is not being migrated", MIG_VIRT_ERROR_NOT_RUNNING},
     {MIG_ANY, VIR_ERR_OPERATION_INVALID, "domain is not active", MIG_VIRT_ERROR_NOT_RUNNING},
+    {MIG_ANY, VIR_ERR_OPERATION_INVALID, "only be started while outgoing migration",
+     MIG_VIRT_ERROR_NOT_RUNNING},
+    {MIG_ANY, VIR_ERR_OPERATION_INVALID, "started with VIR_MIGRATE_POSTCOPY", MIG_VIRT_ERROR_UNSUPPORTED},
+    {MIG_ANY, VIR_ERR_OPERATION_INVALID, "only on the source host", MIG_VIRT_ERROR_UNSUPPORTED},
     {MIG_ANY, VIR_ERR_OPERATION_INVALID, "cannot abort", MIG_VIRT_ERROR_UNSUPPORTED},
     {MIG_ANY, VIR_ERR_OPERATION_INVALID, "cannot migrate", MIG_VIRT_ERROR_UNSUPPORTED},
     {MIG_ANY, VIR_ERR_OPERATION_INVALID, "only with VIR_MIGRATE_TLS", MIG_VIRT_ERROR_UNSUPPORTED},

@@ -29,19 +29,17 @@ static bool read_job(virDomainPtr domain, bool *ret_active, bool *ret_outgoing, 
   }
 
   mig_virt_error_take(&failure, "cannot read the job of domain %s", virDomainGetName(domain));
-  switch (failure->code) {
+  switch ((MigVirtError)failure->code) {
   case MIG_VIRT_ERROR_NOT_RUNNING: /* an inactive domain has no job */
   case MIG_VIRT_ERROR_NO_DOMAIN:   /* it went in between */
     return true;
   case MIG_VIRT_ERROR_UNSUPPORTED:
+    /* So libvirt answers for the target's half: the job is there, its numbers are not. Else a driver without
+     * jobs. */
+    *ret_active = strstr(failure->message, "only on the source host") != NULL;
     return true;
   default:
     break;
-  }
-  /* So libvirt answers for the target's half: the job is there, its numbers are not. */
-  if (strstr(failure->message, "available only on the source host")) {
-    *ret_active = true;
-    return true;
   }
   g_propagate_error(error, g_steal_pointer(&failure));
   return false;
