@@ -8,6 +8,7 @@
 
 #define BAR_MIN      10
 #define BAR_MAX      30
+#define BAR_STEP     4 /* so that it does not twitch with each digit */
 #define NAME_COLUMNS 24
 
 /* Numbers older than this are shown with their age. */
@@ -162,7 +163,8 @@ char *progress_bar(const ProgressInput *input, unsigned width, bool utf8) {
   }
   if (use[SEGMENT_BAR]) {
     g_free(segments[SEGMENT_BAR]);
-    segments[SEGMENT_BAR] = draw_bar(input->percent, MIN(BAR_MAX, BAR_MIN + width - used), utf8);
+    segments[SEGMENT_BAR] =
+        draw_bar(input->percent, MIN(BAR_MAX, BAR_MIN + (width - used) / BAR_STEP * BAR_STEP), utf8);
   }
   line = join(segments, use);
   clear(segments);
