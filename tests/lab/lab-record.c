@@ -11,7 +11,6 @@
  *
  * TIME is CLOCK_MONOTONIC in microseconds, the journal's __MONOTONIC_TIMESTAMP.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

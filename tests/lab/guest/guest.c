@@ -47,7 +47,7 @@ enum {
     PIT_HZ = 1193182,
     COM1 = 0x3f8,
     MAX_PHASES = 8,
-    MAX_TROUBLE_LINES = 8,
+    MAX_TROUBLE_LINES = 4, /* between two status lines */
     RESERVED_TOP_MIB = 1, /* firmware tables */
     MULTIBOOT_MAGIC = 0x1badb002,
     MULTIBOOT_FLAGS = 0x3, /* page aligned, wants the memory size */
@@ -433,6 +433,7 @@ static void enter_phase(u32 phase)
 
 static void put_status(void)
 {
+    g.trouble_lines = 0;
     put_text("\n#");
     put_field("up_ms", divide(g.up_tsc, g.tsc_khz));
     put_field("written", g.serial);

@@ -55,7 +55,8 @@ wait_for() {
 # nothing is left of it; hence the check that it still is that directory.
 lock_lab() {
     while :; do
-        mkdir -p -m 700 -- "$LAB_DIR"
+        mkdir -p -- "$(dirname "$LAB_DIR")"
+        mkdir -m 700 -- "$LAB_DIR" 2>/dev/null || [[ -d $LAB_DIR ]] || die "cannot make $LAB_DIR"
         exec 9<"$LAB_DIR"
         flock -w 120 9 || die "another lab up or down has held $LAB_DIR for 120 s"
         [[ ! /proc/self/fd/9 -ef $LAB_DIR ]] || return 0
@@ -83,7 +84,7 @@ compile_helper() {
         read -r -d '' -a flags <"$LAB_HOME/guest/cflags" || true
         "$cc" "${flags[@]}" "-Wl,-T,$LAB_HOME/guest/guest.ld" -o "$LAB_BIN/$1" "$LAB_HOME/guest/guest.c"
     else
-        "$cc" -O2 -Wall -Wextra -o "$LAB_BIN/$1" "$LAB_HOME/$1.c"
+        "$cc" -D_GNU_SOURCE -O2 -Wall -Wextra -o "$LAB_BIN/$1" "$LAB_HOME/$1.c"
     fi || die "cannot compile $1"
 }
 

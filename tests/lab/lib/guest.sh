@@ -43,8 +43,8 @@ TEXT
 guest_talks() { grep -q '^# ' "$LAB_DIR/guests/$1/serial"; }
 
 verb_guest() {
-    local node=a memory=256 ws=0 rate=0 phases= fill= sweep=4 uuid= kind=persistent
-    local devices= domain= print= name=${1:-} dir xml
+    local node=a memory=256 ws=0 rate=0 phases='' fill='' sweep=4 uuid='' kind=persistent
+    local devices='' domain='' print='' name=${1:-} dir xml
     check_name "$name"
     shift
     while (($#)); do
@@ -84,7 +84,6 @@ verb_guest() {
     mkdir -p "$dir"
     : >"$dir/serial"
     printf '%s\n' "$xml" >"$dir/domain.xml"
-    now_us >"$dir/mark"
     start_recorder "$(live_pid "$LAB_DIR/init.pid")" serial "$dir/serial" "$dir/growth.log"
     wait_for 5 test -e "$dir/growth.log" || die "the recorder does not start; see $LAB_DIR/recorder.log"
 
@@ -97,6 +96,7 @@ verb_guest() {
     # 10 s, and 1 s per GiB that it fills
     wait_for $((10 + memory / 1024)) guest_talks "$name" || guest_failed "$node" "$name" "says nothing"
     ! grep -a '^!' "$dir/serial" >&2 || guest_failed "$node" "$name" "has a problem"
+    now_us >"$dir/mark" # filling its memory was silent, and is not to count
 }
 
 guest_failed() {

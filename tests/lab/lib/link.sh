@@ -40,10 +40,6 @@ connect_nodes() {
 
 # both_ends ONE TWO COMMAND...: DEV in the command is the device there
 both_ends() {
-    in_node "$1" n "${@/#DEV/to-$2}" >/dev/null
-}
-
-both_ends() {
     local one=$1 two=$2
     shift 2
     in_node "$one" n "${@//DEV/to-$two}"
@@ -69,7 +65,7 @@ verb_link() {
 }
 
 verb_cut() {
-    local silent= one two
+    local silent='' one two
     if [[ ${1:-} == --silent ]]; then
         silent=yes
         shift

@@ -9,6 +9,7 @@ check_lab_dir() {
     [[ $LAB_DIR != *[[:space:]\'\"\&\<\>\?]* ]] || die "LAB_DIR has a character that URIs or XML would have to quote: $LAB_DIR"
     [[ -f $LAB_DIR/.handoffd-lab || ! -e $LAB_DIR || -z $(ls -A "$LAB_DIR") ]] ||
         die "$LAB_DIR is not a lab's directory, and not empty"
+    [[ ! -e $LAB_DIR || -O $LAB_DIR ]] || die "$LAB_DIR belongs to another user"
 }
 
 write_configuration() {
@@ -97,6 +98,12 @@ libvirtd_gone() { ! libvirtd_alive "$1"; }
 
 owner_lives() { [[ -z $LAB_OWNER || -d /proc/$LAB_OWNER ]] || die "the owner, process $LAB_OWNER, is gone"; }
 
+give_up() {
+    trap - EXIT
+    (($1 == 0)) || end_lab
+    exit "$1"
+}
+
 verb_up() {
     local n_nodes=2 nodes node pid
     LAB_OWNER=
@@ -120,7 +127,7 @@ verb_up() {
     install_helpers
 
     # From here on a dead owner, or a failure below, takes everything along.
-    trap 'status=$?; ((status == 0)) || { trap - EXIT; end_lab; exit $status; }' EXIT
+    trap 'give_up $?' EXIT
     "$LAB_BIN/lab-ns" keep "${LAB_OWNER:-0}" /dev/null \
         env "LAB_DIR=$LAB_DIR" "$LAB_HOME/lab" down >"$LAB_DIR/init.tmp"
     read -r pid <"$LAB_DIR/init.tmp"
@@ -174,7 +181,7 @@ end_lab() {
 lab_is_down() { ! lab_is_up; }
 
 verb_down() {
-    local keep= node
+    local keep='' node
     while (($#)); do
         case $1 in
         --keep-logs) keep=${2:?}; shift 2 ;;
@@ -249,6 +256,16 @@ verb_log() {
     fi
 }
 
+libvirtd_state() {
+    if libvirtd_answers "$1"; then
+        echo answers
+    elif libvirtd_alive "$1"; then
+        echo hangs
+    else
+        echo down
+    fi
+}
+
 verb_status() {
     local node pid guest
     if ! lab_is_up; then
@@ -259,7 +276,7 @@ verb_status() {
     for node in $(nodes_up); do
         pid=$(node_pid "$node")
         printf 'node %s  init %s  %s  libvirtd %s\n' "$node" "$pid" "$(node_address "$node")" \
-            "$(libvirtd_answers "$node" && echo answers || { libvirtd_alive "$node" && echo hangs || echo down; })"
+            "$(libvirtd_state "$node")"
     done
     print_links
     for guest in "$LAB_DIR"/guests/*/; do

@@ -44,7 +44,7 @@ states_json() {
 }
 
 verb_truth() {
-    local name=${1:-} since= silence_ms=30 wait_for_status=yes dir report called_us until
+    local name=${1:-} since='' silence_ms=30 wait_for_status=yes dir report called_us until
     need_guest "$name"
     shift
     dir=$LAB_DIR/guests/$name
@@ -73,7 +73,7 @@ verb_truth() {
 }
 
 verb_wire() {
-    local since= threshold=16384 link=ab
+    local since='' threshold=16384 link=ab
     while (($#)); do
         case $1 in
         --since) since=${2:?}; shift ;;

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# For tests that use the lab: TAP, and a lab that ends with the test.
+#
+#   . "$(dirname "$0")/lib/tap.sh"
+#   tap_lab                        # brings it up; "$LAB" is the command
+#   ok "it answers" "$LAB" virsh a list
+#   is "one copy" "$(truth g .running_on[0])" b
+#   num "no bad page" "$(truth g .bad_pages)" == 0
+#   done_testing                   # the plan; exit 1 if anything failed
+#
+# A test that cannot run says why and fails: what needs the lab must not be
+# skipped unseen.
+
+TAP_HOME=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd -P)
+export LAB=$TAP_HOME/lab
+export LC_ALL=C
+tap_count=0 tap_failed=0
+
+diag() {
+    local text="$*"
+    printf '# %s\n' "${text//$'\n'/$'\n'# }"
+}
+
+bail() {
+    printf 'Bail out! %s\n' "$*"
+    exit 1
+}
+
+pass() { printf 'ok %d - %s\n' $((++tap_count)) "$1"; }
+
+fail() {
+    printf 'not ok %d - %s\n' $((++tap_count)) "$1"
+    ((++tap_failed))
+    [[ -z ${2:-} ]] || diag "$2"
+}
+
+# ok NAME COMMAND...: the command succeeds; its output is shown if not
+ok() {
+    local name=$1 output
+    shift
+    if output=$("$@" 2>&1); then
+        pass "$name"
+    else
+        fail "$name" "status $? of: $*"$'\n'"$output"
+    fi
+}
+
+is() {
+    if [[ $2 == "$3" ]]; then
+        pass "$1"
+    else
+        fail "$1" "got '$2', wanted '$3'"
+    fi
+}
+
+# num NAME VALUE OPERATOR LIMIT: numbers may have a fraction
+num() {
+    if jq -en "($2) $3 ($4)" >/dev/null 2>&1; then
+        pass "$1 ($2 $3 $4)"
+    else
+        fail "$1" "$2 is not $3 $4"
+    fi
+}
+
+done_testing() {
+    printf '1..%d\n' "$tap_count"
+    ((tap_failed == 0)) || diag "$tap_failed of $tap_count failed"
+    exit $((tap_failed > 0))
+}
+
+# wait_until SECONDS COMMAND...: 10 times a second
+wait_until() {
+    local until=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < until)) || return 1
+        sleep 0.1
+    done
+}
+
+tap_down() {
+    [[ -z ${TAP_KEEP_LOGS:-} ]] || set -- --keep-logs "$TAP_KEEP_LOGS/$(basename "$LAB_DIR")"
+    "$LAB" down "$@"
+}
+
+# A lab of this test's own, which ends with it however it ends: by the trap,
+# and for SIGKILL by the lab's watchdog.
+tap_lab() {
+    ((EUID == 0)) || bail "the lab takes root"
+    LAB_DIR=${TMPDIR:-/tmp}/handoffd-$(basename "$0" .sh)-$$
+    export LAB_DIR
+    trap tap_down EXIT
+    "$LAB" up --owner $$ "$@" || bail "the lab does not come up"
+}
+
+# truth GUEST FILTER: one fact; asks the lab each time
+truth() { "$LAB" truth "$1" | jq -r "$2"; }
