@@ -73,6 +73,7 @@ struct VarlinkServer {
   GHashTable *interfaces; /* name → Service */
   GHashTable *uids;       /* uid → number of connections */
   unsigned n_connections;
+  bool dispatching;
   List lists[N_LISTS];
   Connection *graveyard; /* closed in this round; events that were fetched may still point there */
   bool accepting;        /* false: out of descriptors, tried again at `accept_again_us` */
