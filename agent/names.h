@@ -76,17 +76,16 @@
 #define NAMES_MESSAGE_ACCESS_DENIED "e18ea6a3bedb4f39a941ed5ae7c5efca"
 
 /* Fields, beside the journal's own MESSAGE, MESSAGE_ID, PRIORITY and ERRNO. Units are in the names. */
-#define NAMES_FIELD_JOB_ID      "JOB_ID"
-#define NAMES_FIELD_REQUEST_KEY "REQUEST_KEY"
-#define NAMES_FIELD_DOMAIN_NAME "DOMAIN_NAME"
-#define NAMES_FIELD_DOMAIN_UUID "DOMAIN_UUID"
-#define NAMES_FIELD_TARGET      "TARGET"     /* as asked for: a name or a URI */
-#define NAMES_FIELD_TARGET_URI  "TARGET_URI" /* libvirt's URI of it */
-#define NAMES_FIELD_PHASE       "PHASE"
-#define NAMES_FIELD_STAGE       "STAGE"
-#define NAMES_FIELD_CAUSE       "CAUSE" /* as in the interface: DEADLINE */
-#define NAMES_FIELD_EVIDENCE                                                                                 \
-  "EVIDENCE" /* what was seen, in words: the numbers of a decision, the answers of both ends */
+#define NAMES_FIELD_JOB_ID            "JOB_ID"
+#define NAMES_FIELD_REQUEST_KEY       "REQUEST_KEY"
+#define NAMES_FIELD_DOMAIN_NAME       "DOMAIN_NAME"
+#define NAMES_FIELD_DOMAIN_UUID       "DOMAIN_UUID"
+#define NAMES_FIELD_TARGET            "TARGET"     /* as asked for: a name or a URI */
+#define NAMES_FIELD_TARGET_URI        "TARGET_URI" /* libvirt's URI of it */
+#define NAMES_FIELD_PHASE             "PHASE"
+#define NAMES_FIELD_STAGE             "STAGE"
+#define NAMES_FIELD_CAUSE             "CAUSE"    /* as in the interface: DEADLINE */
+#define NAMES_FIELD_EVIDENCE          "EVIDENCE" /* the numbers of a decision, or the answers of both ends */
 #define NAMES_FIELD_RUNNING_AT        "RUNNING_AT" /* source, target, none, unknown */
 #define NAMES_FIELD_TOTAL_TIME_MS     "TOTAL_TIME_MS"
 #define NAMES_FIELD_DOWNTIME_MS       "DOWNTIME_MS"
