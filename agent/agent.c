@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The agent: puts its parts together and takes them apart. */
+#include "agent/agent.h"
+
+#include "agent/jobjson.h"
+#include "agent/lifecycle.h"
+#include "agent/log.h"
+#include "agent/methods.h"
+#include "agent/watch.h"
+
+#include <gio/gio.h>
+#include <grp.h>
+#include <string.h>
+
+uint64_t agent_now_ms(void) {
+  return (uint64_t)g_get_monotonic_time() / 1000;
+}
+
+static char *read_boot_id(void) {
+  char *text = NULL;
+
+  if (!g_file_get_contents("/proc/sys/kernel/random/boot_id", &text, NULL, NULL))
+    return g_strdup("unknown");
+  return g_strstrip(text);
+}
+
+static gid_t find_group(const char *name) {
+  struct group *group = getgrnam(name);
+
+  return group ? group->gr_gid : (gid_t)-1;
+}
+
+static void on_hypervisor_state(Hypervisor *hypervisor, gpointer user_data) {
+  const HypervisorState *state = hypervisor_get_state(hypervisor);
+  Agent *agent = user_data;
+  const LogField fields[] = {{NAMES_FIELD_LIBVIRT_URI, hypervisor_get_uri(hypervisor)}};
+
+  if (state->reachable != agent->hypervisor_said || !agent->hypervisor_said_once) {
+    if (state->reachable)
+      log_message(LOG_INFO, NAMES_MESSAGE_LIBVIRT_BACK, fields, G_N_ELEMENTS(fields),
+                  "libvirtd answers at %s", hypervisor_get_uri(hypervisor));
+    else
+      log_message(LOG_WARNING, NAMES_MESSAGE_LIBVIRT_LOST, fields, G_N_ELEMENTS(fields),
+                  "libvirtd does not answer at %s, and is tried again and again: %s",
+                  hypervisor_get_uri(hypervisor), state->message);
+    agent->hypervisor_said = state->reachable;
+    agent->hypervisor_said_once = true;
+  }
+  if (agent->status_changed)
+    agent->status_changed(agent);
+}
+
+static void on_hypervisor_event(const MigVirtEvent *event, gpointer user_data) {
+  lifecycle_handle_event(user_data, event);
+}
+
+/* --- jobs of before --- */
+
+static void on_record(const char *id, json_t *record, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+  g_autoptr(GError) bad = NULL;
+  Job *job = record ? job_from_record(record, agent->boot_id, &bad) : NULL;
+  g_autofree char *path = g_strconcat(id, ".json", NULL);
+  const LogField fields[] = {{NAMES_FIELD_JOB_ID, id}, {NAMES_FIELD_PATH, path}};
+
+  if (job && (strcmp(job->id, id) != 0 || job_table_find_id(agent->jobs, job->id))) {
+    g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it is the record of another job (%s)", job->id);
+    g_clear_pointer(&job, job_free);
+  }
+  if (job && job->request_key && job_table_find_request_key(agent->jobs, job->request_key)) {
+    g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "another record has its request key");
+    g_clear_pointer(&job, job_free);
+  }
+  if (!job) {
+    log_message(LOG_ERR, NAMES_MESSAGE_STORE_DAMAGED, fields, G_N_ELEMENTS(fields),
+                "the record of job %s is left aside, and the job with it: %s", id,
+                error ? error->message : bad->message);
+    return;
+  }
+  job_table_add(agent->jobs, job);
+}
+
+static void adopt_jobs(Agent *agent) {
+  g_autoptr(GPtrArray) unfinished = g_ptr_array_new();
+  const GPtrArray *all = job_table_all(agent->jobs);
+
+  for (guint i = 0; i < all->len; i++)
+    if (!job_is_final(all->pdata[i]))
+      g_ptr_array_add(unfinished, all->pdata[i]);
+  for (guint i = 0; i < unfinished->len; i++)
+    lifecycle_adopt(agent, unfinished->pdata[i]);
+  lifecycle_admit(agent);
+}
+
+/* --- the clock --- */
+
+static gboolean on_tick(gpointer user_data) {
+  lifecycle_tick(user_data);
+  return G_SOURCE_CONTINUE;
+}
+
+static gboolean on_watch_flush(gpointer user_data) {
+  watch_flush(user_data);
+  return G_SOURCE_CONTINUE;
+}
+
+static GSource *start_timer(Agent *agent, unsigned interval_ms, GSourceFunc func) {
+  GSource *source = g_timeout_source_new(interval_ms);
+
+  g_source_set_callback(source, func, agent, NULL);
+  g_source_attach(source, agent->context);
+  return source;
+}
+
+static void stop_timer(GSource **source) {
+  if (*source)
+    g_source_destroy(*source);
+  g_clear_pointer(source, g_source_unref);
+}
+
+/* --- the whole --- */
+
+static void log_config_warnings(const Config *config) {
+  for (guint i = 0; i < config->warnings->len; i++)
+    log_message(LOG_WARNING, NAMES_MESSAGE_CONFIG_WARNING, NULL, 0, "%s",
+                (const char *)config->warnings->pdata[i]);
+}
+
+Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const AgentOptions *options,
+                 GError **error) {
+  const VarlinkServiceInfo info = {"handoffd", "handoffd", HANDOFFD_VERSION, ""};
+  const HypervisorHooks hooks = {on_hypervisor_state, on_hypervisor_event};
+  Agent *agent = g_new0(Agent, 1);
+
+  agent->context = g_main_context_ref(context);
+  agent->config = config;
+  agent->driver = driver;
+  agent->jobs = job_table_new();
+  agent->watchers = watch_list_new();
+  agent->boot_id = read_boot_id();
+  agent->hostname = g_strdup(g_get_host_name());
+  agent->group_gid = find_group(config->group);
+  agent->started_usec = g_get_real_time();
+  agent->server = varlink_server_new(context, &info, NULL);
+  agent->store = store_open(options->state_directory, context, error);
+  if (!methods_register(agent, error) || !agent->store ||
+      !store_load(agent->store, on_record, agent, error)) {
+    agent_free(agent);
+    return NULL;
+  }
+  varlink_server_set_overload_error(agent->server, "io.handoffd.Agent.TooManyConnections");
+  log_config_warnings(config);
+  agent->hypervisor =
+      hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent);
+  agent->lookup = lookup_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
+  agent->tick = start_timer(agent, 1000, on_tick);
+  agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
+  adopt_jobs(agent);
+  return agent;
+}
+
+bool agent_free(Agent *agent) {
+  bool left_behind = false;
+  const GPtrArray *all;
+
+  if (!agent)
+    return true;
+  agent->status_changed = NULL;
+  stop_timer(&agent->tick);
+  stop_timer(&agent->watch_tick);
+  lookup_free(agent->lookup);
+  all = job_table_all(agent->jobs);
+  for (guint i = 0; i < all->len; i++)
+    left_behind = lifecycle_detach(all->pdata[i]) || left_behind;
+  watch_free_all(agent);
+  varlink_server_free(agent->server);
+  left_behind = !hypervisor_free(agent->hypervisor) || left_behind;
+  store_close(agent->store);
+  g_ptr_array_unref(agent->watchers);
+  job_table_free(agent->jobs);
+  if (!left_behind)
+    mig_driver_free(agent->driver);
+  config_free(agent->config);
+  g_free(agent->boot_id);
+  g_free(agent->hostname);
+  g_main_context_unref(agent->context);
+  g_free(agent);
+  return !left_behind;
+}
+
+char *agent_describe(const Agent *agent) {
+  const HypervisorState *state = agent->hypervisor ? hypervisor_get_state(agent->hypervisor) : NULL;
+
+  return g_strdup_printf("%u moving, %u waiting; libvirtd %s", job_table_count_running(agent->jobs),
+                         job_table_count_pending(agent->jobs),
+                         state && state->reachable ? "answers" : "does not answer");
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The agent: what its parts share. All of it belongs to the thread that runs `context`. */
+#pragma once
+
+#include "agent/config.h"
+#include "agent/hypervisor.h"
+#include "agent/jobtable.h"
+#include "agent/lookup.h"
+#include "agent/notify.h"
+#include "agent/store.h"
+#include "proto/server.h"
+
+#include <glib.h>
+
+typedef struct Agent {
+  GMainContext *context;
+  Config *config;
+  MigDriver *driver;
+  Hypervisor *hypervisor;
+  Lookup *lookup;
+  Store *store;
+  JobTable *jobs;
+  VarlinkServer *server;
+  GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
+  char *boot_id;
+  char *hostname;
+  gid_t group_gid; /* (gid_t)-1: there is no such group */
+  int64_t started_usec;
+  unsigned starting; /* calls of Start that wait for libvirtd or for the disk */
+  bool store_failing;
+  bool hypervisor_said; /* what was last said of libvirtd in the journal: that it answers */
+  bool hypervisor_said_once;
+  GSource *tick;
+  GSource *watch_tick;
+  Notify *notify;                              /* borrowed from the program; NULL before it serves */
+  void (*status_changed)(struct Agent *agent); /* for the service manager; may be NULL */
+} Agent;
+
+typedef struct AgentOptions {
+  const char *state_directory;
+  const char *libvirt_uri;
+} AgentOptions;
+
+/* Takes `config` and `driver`. Opens the store, reads the jobs back, and takes up what was under way. */
+Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const AgentOptions *options,
+                 GError **error);
+
+/* Leaves running migrations to libvirtd, and what is not written yet to the disk. True: nothing of it is left
+ * running. False: threads sit in calls of libvirt, so the process must end without cleaning up after itself. */
+bool agent_free(Agent *agent);
+
+uint64_t agent_now_ms(void);
+
+/* One line on what the agent does, for the service manager. */
+char *agent_describe(const Agent *agent);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One move: its state, its events, its first cause. */
+#include "agent/job.h"
+
+#include <string.h>
+
+static void job_event_free(gpointer data) {
+  JobEvent *event = data;
+
+  g_free(event->message);
+  g_free(event);
+}
+
+Job *job_new(void) {
+  Job *job = g_new0(Job, 1);
+  g_autofree char *uuid = g_uuid_string_random();
+  size_t n = 0;
+
+  for (const char *p = uuid; *p && n < JOB_ID_SIZE - 1; p++)
+    if (*p != '-')
+      job->id[n++] = *p;
+  job->phase = MIG_PHASE_PENDING;
+  job->created_usec = g_get_real_time();
+  job->pending_since_usec = job->created_usec;
+  job->running_at = "unknown";
+  job->events = g_ptr_array_new_with_free_func(job_event_free);
+  mig_policy_init(&job->policy);
+  return job;
+}
+
+void job_free(Job *job) {
+  if (!job)
+    return;
+  g_free(job->request_key);
+  g_free(job->request_digest);
+  g_free(job->domain_name);
+  g_free(job->target_name);
+  g_free(job->target_uri);
+  g_free(job->migrate_uri);
+  g_free(job->policy_name);
+  g_free(job->next_action);
+  g_free(job->failure.message);
+  g_free(job->failure.libvirt_message);
+  g_free(job->evidence);
+  g_ptr_array_unref(job->events);
+  g_free(job);
+}
+
+static void job_add_event_valist(Job *job, const char *kind, MigCause cause, const char *format,
+                                 va_list args) {
+  JobEvent *event = g_new0(JobEvent, 1);
+
+  event->seq = ++job->events_seq;
+  event->time_usec = g_get_real_time();
+  event->phase = job->phase;
+  event->stage = job->stage;
+  event->kind = g_intern_string(kind);
+  event->cause = cause;
+  event->message = g_strdup_vprintf(format, args);
+
+  /* The first event says how it began, the newest how it ends; what lies between may go. */
+  if (job->events->len >= JOB_EVENTS_MAX)
+    g_ptr_array_remove_index(job->events, 1);
+  g_ptr_array_add(job->events, event);
+  job->revision++;
+}
+
+void job_add_event(Job *job, const char *kind, MigCause cause, const char *format, ...) {
+  va_list args;
+
+  va_start(args, format);
+  job_add_event_valist(job, kind, cause, format, args);
+  va_end(args);
+}
+
+void job_set_phase(Job *job, MigPhase phase, const char *format, ...) {
+  va_list args;
+
+  g_return_if_fail(mig_phase_may_follow(job->phase, phase));
+  job->phase = phase;
+  if (mig_phase_is_final(phase)) {
+    job->stage = MIG_STAGE_NONE;
+    job->finished_usec = g_get_real_time();
+    g_clear_pointer(&job->next_action, g_free);
+  }
+  va_start(args, format);
+  job_add_event_valist(job, "phase", job->failure.cause, format, args);
+  va_end(args);
+}
+
+bool job_note_failure(Job *job, MigCause cause, const GError *error, const char *format, ...) {
+  const char *libvirt_message = NULL;
+  va_list args;
+
+  if (job->failure.cause != MIG_CAUSE_NONE)
+    return false;
+  job->failure.cause = cause;
+  job->failure.phase = job->phase;
+  job->failure.stage = job->stage;
+  va_start(args, format);
+  job->failure.message = g_strdup_vprintf(format, args);
+  va_end(args);
+  if (error && mig_virt_error_get_libvirt(error, &job->failure.libvirt_code, &libvirt_message))
+    job->failure.libvirt_message = g_strdup(libvirt_message);
+  job->revision++;
+  return true;
+}
+
+void job_clear_failure(Job *job) {
+  g_clear_pointer(&job->failure.message, g_free);
+  g_clear_pointer(&job->failure.libvirt_message, g_free);
+  job->failure = (JobFailure){0};
+  job->revision++;
+}
+
+bool job_is_final(const Job *job) {
+  return mig_phase_is_final(job->phase);
+}
+
+bool job_is_running(const Job *job) {
+  return job->phase != MIG_PHASE_PENDING && !job_is_final(job);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One move: what was asked, where it is, what happened to it. Plain state; nothing here does anything. */
+#pragma once
+
+#include "libmigrate/core/monitor.h"
+#include "libmigrate/core/policy.h"
+#include "libmigrate/core/types.h"
+#include "libmigrate/virt/driver.h"
+
+#include <glib.h>
+#include <stdbool.h>
+
+#define JOB_ID_SIZE    33
+#define JOB_EVENTS_MAX 256
+
+/* Something that happened to the job. */
+typedef struct JobEvent {
+  uint64_t seq;
+  int64_t time_usec; /* realtime */
+  MigPhase phase;
+  MigStage stage;
+  const char *kind; /* interned */
+  MigCause cause;
+  char *message;
+} JobEvent;
+
+/* Why it did, or will, not succeed. The first cause is kept. */
+typedef struct JobFailure {
+  MigCause cause; /* NONE: no failure */
+  MigPhase phase;
+  MigStage stage;
+  char *message;
+  int libvirt_code; /* 0: libvirt said nothing */
+  char *libvirt_message;
+} JobFailure;
+
+typedef struct Job Job;
+
+struct Job {
+  char id[JOB_ID_SIZE];
+  uint64_t seq; /* order of arrival on this node */
+  char *request_key;
+  char *request_digest; /* of what was asked under the key, to tell a repetition from a conflict */
+  MigDirection direction;
+
+  char *domain_name;
+  char domain_uuid[MIG_UUID_STRING_SIZE];
+  char *target_name; /* of the configuration, or NULL */
+  char *target_uri;
+  char *migrate_uri; /* or NULL */
+  MigPolicy policy;
+  char *policy_name;
+
+  MigPhase phase;
+  MigStage stage;
+  bool abort_requested;
+  uint64_t revision;
+
+  int64_t created_usec; /* all realtime; 0: not yet */
+  int64_t pending_since_usec;
+  int64_t started_usec;
+  int64_t finished_usec;
+  uint64_t started_ms; /* monotonic, of this boot; deadlines count from here, also after a restart */
+  uint64_t memory_bytes;
+  uint64_t disk_bytes;
+
+  bool have_sample;
+  MigSample sample; /* the last valid one */
+  unsigned percent;
+  uint64_t deadline_ms; /* monotonic; 0: none */
+  char *next_action;
+
+  JobFailure failure;
+
+  bool have_total_time, have_downtime, have_transferred;
+  uint64_t total_time_ms;
+  uint64_t downtime_ms;
+  uint64_t transferred_bytes;
+  const char *running_at; /* static: source, target, none, unknown */
+  char *evidence;
+
+  GPtrArray *events; /* JobEvent, oldest first, at most JOB_EVENTS_MAX */
+  uint64_t events_seq;
+
+  /* Of this process only. */
+  bool durable;           /* a record of it is on stable storage */
+  struct JobRun *run;     /* while a worker is at it; owned by lifecycle.c */
+  GPtrArray *watchers;    /* owned by watch.c */
+  bool watch_pending;     /* watchers are yet to be told of a change */
+  uint64_t watched_ms;    /* when they were told last */
+  uint64_t record_due_ms; /* a write failed: when to try again; 0: none did */
+};
+
+/* A new pending job with a fresh id. */
+Job *job_new(void);
+void job_free(Job *job);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Job, job_free)
+
+/* Appends an event. `kind` is one of the words of the interface's type Event; the oldest events but the first
+ * are dropped past the limit. Raises the revision. */
+void job_add_event(Job *job, const char *kind, MigCause cause, const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+/* Goes to another phase, with its event. The transition must be legal. */
+void job_set_phase(Job *job, MigPhase phase, const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+/* Notes why the job will not succeed, unless something was noted before: false then. `error` may be NULL. */
+bool job_note_failure(Job *job, MigCause cause, const GError *error, const char *format, ...)
+    G_GNUC_PRINTF(4, 5);
+
+/* Forgets a noted cause: the move succeeded in spite of it. */
+void job_clear_failure(Job *job);
+
+bool job_is_final(const Job *job);
+
+/* Does it take one of the places of MaxOutgoing=? */
+bool job_is_running(const Job *job);

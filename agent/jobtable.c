@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* All jobs that the agent keeps, and the ways to find one. */
+#include "agent/jobtable.h"
+
+#include "libmigrate/core/admission.h"
+
+#include <string.h>
+
+#define PREFIX_MIN 4
+
+struct JobTable {
+  GPtrArray *all; /* Job, by seq; owned */
+  GHashTable *by_id;
+  GHashTable *by_request_key;
+  uint64_t last_seq;
+  unsigned count[MIG_PHASE_COUNT];
+};
+
+JobTable *job_table_new(void) {
+  JobTable *table = g_new0(JobTable, 1);
+
+  table->all = g_ptr_array_new_with_free_func((GDestroyNotify)job_free);
+  table->by_id = g_hash_table_new(g_str_hash, g_str_equal);
+  table->by_request_key = g_hash_table_new(g_str_hash, g_str_equal);
+  return table;
+}
+
+void job_table_free(JobTable *table) {
+  if (!table)
+    return;
+  g_hash_table_unref(table->by_id);
+  g_hash_table_unref(table->by_request_key);
+  g_ptr_array_unref(table->all);
+  g_free(table);
+}
+
+void job_table_add(JobTable *table, Job *job) {
+  guint at = table->all->len;
+
+  if (job->seq == 0)
+    job->seq = table->last_seq + 1;
+  table->last_seq = MAX(table->last_seq, job->seq);
+
+  /* Records are read back in any order; new jobs come last and find their place at once. */
+  while (at > 0 && ((Job *)table->all->pdata[at - 1])->seq > job->seq)
+    at--;
+  g_ptr_array_insert(table->all, (gint)at, job);
+  g_hash_table_insert(table->by_id, job->id, job);
+  if (job->request_key)
+    g_hash_table_insert(table->by_request_key, job->request_key, job);
+  table->count[job->phase]++;
+}
+
+void job_table_remove(JobTable *table, Job *job) {
+  table->count[job->phase]--;
+  g_hash_table_remove(table->by_id, job->id);
+  if (job->request_key)
+    g_hash_table_remove(table->by_request_key, job->request_key);
+  g_ptr_array_remove(table->all, job);
+}
+
+Job *job_table_find_id(JobTable *table, const char *id) {
+  return g_hash_table_lookup(table->by_id, id);
+}
+
+Job *job_table_find_request_key(JobTable *table, const char *request_key) {
+  return g_hash_table_lookup(table->by_request_key, request_key);
+}
+
+Job *job_table_find_active(JobTable *table, const char *domain_uuid) {
+  for (guint i = table->all->len; i > 0; i--) {
+    Job *job = table->all->pdata[i - 1];
+
+    if (!job_is_final(job) && strcmp(job->domain_uuid, domain_uuid) == 0)
+      return job;
+  }
+  return NULL;
+}
+
+static Job *find_by_domain(const JobTable *table, const char *text) {
+  Job *newest = NULL;
+
+  for (guint i = table->all->len; i > 0; i--) {
+    Job *job = table->all->pdata[i - 1];
+
+    if (strcmp(job->domain_name, text) != 0 && g_ascii_strcasecmp(job->domain_uuid, text) != 0)
+      continue;
+    if (!job_is_final(job))
+      return job;
+    if (!newest)
+      newest = job;
+  }
+  return newest;
+}
+
+JobLookup job_table_find(JobTable *table, const char *text, Job **ret_job, GPtrArray **ret_candidates) {
+  g_autoptr(GPtrArray) candidates = NULL;
+  Job *job = job_table_find_id(table, text);
+
+  if (!job)
+    job = find_by_domain(table, text);
+  if (job) {
+    *ret_job = job;
+    return JOB_LOOKUP_FOUND;
+  }
+  if (strlen(text) < PREFIX_MIN)
+    return JOB_LOOKUP_NONE;
+
+  candidates = g_ptr_array_new();
+  for (guint i = 0; i < table->all->len; i++) {
+    job = table->all->pdata[i];
+    if (g_str_has_prefix(job->id, text))
+      g_ptr_array_add(candidates, job);
+  }
+  if (candidates->len == 0)
+    return JOB_LOOKUP_NONE;
+  if (candidates->len > 1) {
+    if (ret_candidates)
+      *ret_candidates = g_steal_pointer(&candidates);
+    return JOB_LOOKUP_AMBIGUOUS;
+  }
+  *ret_job = candidates->pdata[0];
+  return JOB_LOOKUP_FOUND;
+}
+
+const GPtrArray *job_table_all(const JobTable *table) {
+  return table->all;
+}
+
+unsigned job_table_count_running(const JobTable *table) {
+  return table->count[MIG_PHASE_PREPARING] + table->count[MIG_PHASE_MIGRATING] +
+         table->count[MIG_PHASE_RECOVERING];
+}
+
+unsigned job_table_count_pending(const JobTable *table) {
+  return table->count[MIG_PHASE_PENDING];
+}
+
+unsigned job_table_count_final(const JobTable *table) {
+  return table->count[MIG_PHASE_SUCCEEDED] + table->count[MIG_PHASE_FAILED] + table->count[MIG_PHASE_ABORTED];
+}
+
+void job_table_note_phase(JobTable *table, MigPhase from, MigPhase to) {
+  table->count[from]--;
+  table->count[to]++;
+}
+
+static MigCandidate candidate_of(const Job *job) {
+  return (MigCandidate){
+      .priority = (MigPriority)mig_policy_get(&job->policy, MIG_POLICY_PRIORITY),
+      .created_seq = job->seq,
+  };
+}
+
+/* A job whose record is not on stable storage yet has not been accepted: it has no turn. */
+static bool waits(const Job *job) {
+  return job->phase == MIG_PHASE_PENDING && job->durable;
+}
+
+Job *job_table_next_pending(const JobTable *table) {
+  Job *next = NULL;
+
+  for (guint i = 0; i < table->all->len; i++) {
+    Job *job = table->all->pdata[i];
+    MigCandidate a, b;
+
+    if (!waits(job))
+      continue;
+    a = candidate_of(job);
+    if (next)
+      b = candidate_of(next);
+    if (!next || mig_candidate_compare(&a, &b) < 0)
+      next = job;
+  }
+  return next;
+}
+
+unsigned job_table_queue_position(const JobTable *table, const Job *job) {
+  MigCandidate self = candidate_of(job);
+  unsigned position = 1;
+
+  if (job->phase != MIG_PHASE_PENDING)
+    return 0;
+  for (guint i = 0; i < table->all->len; i++) {
+    const Job *other = table->all->pdata[i];
+    MigCandidate candidate;
+
+    if (other == job || !waits(other))
+      continue;
+    candidate = candidate_of(other);
+    if (mig_candidate_compare(&candidate, &self) < 0)
+      position++;
+  }
+  return position;
+}
+
+Job *job_table_find_expired(const JobTable *table, unsigned keep, int64_t finished_before_usec) {
+  bool too_many = job_table_count_final(table) > keep;
+
+  for (guint i = 0; i < table->all->len; i++) {
+    Job *job = table->all->pdata[i];
+
+    if (job_is_final(job) && (too_many || job->finished_usec < finished_before_usec))
+      return job;
+  }
+  return NULL;
+}

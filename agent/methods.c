@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The methods of io.handoffd.Agent: from a call's parameters to the agent's doing, and back to a reply. What is
+ * not in the table is not served yet, and answers MethodNotImplemented. */
+#include "agent/methods.h"
+
+#include "agent/access.h"
+#include "agent/jobjson.h"
+#include "agent/lifecycle.h"
+#include "agent/log.h"
+#include "agent/view.h"
+#include "agent/watch.h"
+#include "proto/interface.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define INTERFACE "io.handoffd.Agent"
+
+char *methods_describe_peer(const VarlinkCall *call) {
+  const VarlinkPeer *peer = varlink_call_get_peer(call);
+
+  return g_strdup_printf("uid %u (pid %d)", (unsigned)peer->uid, (int)peer->pid);
+}
+
+void methods_error(VarlinkCall *call, const char *name, json_t *parameters) {
+  g_autofree char *full = g_strconcat(INTERFACE ".", name, NULL);
+
+  varlink_call_error(call, full, parameters);
+}
+
+static const char *get_text(json_t *parameters, const char *key) {
+  return json_string_value(json_object_get(parameters, key));
+}
+
+/* The job that the call is about, or NULL: answered with why not. */
+static Job *find_job(Agent *agent, VarlinkCall *call, json_t *parameters) {
+  const char *text = get_text(parameters, "job");
+  g_autoptr(GPtrArray) candidates = NULL;
+  json_t *ids;
+  Job *job = NULL;
+
+  switch (job_table_find(agent->jobs, text, &job, &candidates)) {
+  case JOB_LOOKUP_FOUND:
+    return job;
+  case JOB_LOOKUP_NONE:
+    methods_error(call, "NoSuchJob", json_pack("{ss}", "job", text));
+    return NULL;
+  case JOB_LOOKUP_AMBIGUOUS:
+    ids = json_array();
+    for (guint i = 0; i < candidates->len; i++)
+      json_array_append_new(ids, json_string(((Job *)candidates->pdata[i])->id));
+    methods_error(call, "AmbiguousJob", json_pack("{ss so}", "job", text, "candidates", ids));
+    return NULL;
+  }
+  return NULL;
+}
+
+static void method_get(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = find_job(agent, call, parameters);
+
+  if (job)
+    varlink_call_reply(call, view_job_reply(agent, job, JOB_VIEW_FULL), false);
+}
+
+static void method_list(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  json_t *phases = json_object_get(parameters, "phases");
+  const char *domain = get_text(parameters, "domain");
+  const GPtrArray *all = job_table_all(agent->jobs);
+  bool wanted[MIG_PHASE_COUNT];
+  json_t *jobs = json_array();
+  json_t *phase;
+  size_t index;
+
+  for (int i = 0; i < MIG_PHASE_COUNT; i++)
+    wanted[i] = !json_is_array(phases);
+  json_array_foreach (phases, index, phase)
+    wanted[mig_phase_from_name(json_string_value(phase))] = true;
+  for (guint i = 0; i < all->len; i++) {
+    const Job *job = all->pdata[i];
+
+    if (!wanted[job->phase] || (domain && strcmp(domain, job->domain_name) != 0 &&
+                                g_ascii_strcasecmp(domain, job->domain_uuid) != 0))
+      continue;
+    json_array_append_new(jobs, job_to_summary(job));
+  }
+  varlink_call_reply(call, json_pack("{so}", "jobs", jobs), false);
+}
+
+static void method_watch(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = NULL;
+
+  if (get_text(parameters, "job") && !(job = find_job(agent, call, parameters)))
+    return;
+  watch_add(agent, job, call);
+}
+
+/* --- answers that wait for the disk --- */
+
+typedef struct SavedReply {
+  Agent *agent;
+  VarlinkCall *call;
+} SavedReply;
+
+static void on_saved_reply(const char *id, const GError *error, gpointer user_data) {
+  g_autofree SavedReply *reply = user_data;
+  g_autoptr(VarlinkCall) call = reply->call;
+  Job *job = job_table_find_id(reply->agent->jobs, id);
+
+  if (error)
+    methods_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
+  else if (job)
+    varlink_call_reply(call, view_job_reply(reply->agent, job, JOB_VIEW_FULL), false);
+  else
+    methods_error(call, "NoSuchJob", json_pack("{ss}", "job", id));
+}
+
+/* Answers with the job once its record, as it is now, is on stable storage. */
+static void reply_when_saved(Agent *agent, Job *job, VarlinkCall *call) {
+  SavedReply *reply = g_new0(SavedReply, 1);
+
+  reply->agent = agent;
+  reply->call = varlink_call_ref(call);
+  lifecycle_save(agent, job, on_saved_reply, reply);
+}
+
+static void refuse_abort(VarlinkCall *call, const Job *job, const char *message) {
+  methods_error(call, "NotAbortable",
+                json_pack("{ss ss ss ss}", "job", job->id, "phase", mig_phase_name(job->phase), "stage",
+                          mig_stage_name(job->stage), "message", message));
+}
+
+static void method_abort(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = find_job(agent, call, parameters);
+  g_autofree char *who = methods_describe_peer(call);
+
+  if (!job)
+    return;
+  switch (lifecycle_abort(agent, job, who)) {
+  case LIFECYCLE_ABORT_ASKED:
+    reply_when_saved(agent, job, call);
+    return;
+  case LIFECYCLE_ABORT_OVER:
+    refuse_abort(call, job, "the job is over already");
+    return;
+  case LIFECYCLE_ABORT_POST_COPY:
+    refuse_abort(
+        call, job,
+        "the guest runs at the target already and its newest memory is there: ending the move now would "
+        "lose the guest; let it finish");
+    return;
+  }
+}
+
+static void method_tune(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = find_job(agent, call, parameters);
+  g_autofree char *who = methods_describe_peer(call);
+  const char *key = NULL;
+  MigPolicy changes;
+  char message[200];
+
+  if (!job)
+    return;
+  if (!policy_from_json(json_object_get(parameters, "policy"), &changes, &key, message, sizeof message)) {
+    methods_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+    return;
+  }
+  if (job_is_final(job)) {
+    methods_error(call, "InvalidPolicy",
+                  json_pack("{ss ss}", "key", "", "message", "the job is over already"));
+    return;
+  }
+  if (!lifecycle_tune(agent, job, &changes, who, &key)) {
+    g_snprintf(message, sizeof message,
+               "cannot be changed any more while the job is %s: it is fixed when the "
+               "migration starts",
+               mig_phase_name(job->phase));
+    methods_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+    return;
+  }
+  reply_when_saved(agent, job, call);
+}
+
+/* --- the node --- */
+
+static char *format_version(uint64_t version) {
+  return g_strdup_printf("%" PRIu64 ".%" PRIu64 ".%" PRIu64, version / 1000000, version / 1000 % 1000,
+                         version % 1000);
+}
+
+static json_t *config_targets(const Config *config) {
+  json_t *targets = json_array();
+
+  for (guint i = 0; i < config->targets->len; i++) {
+    const ConfigTarget *target = config->targets->pdata[i];
+    json_t *object = json_pack("{ss ss}", "name", target->name, "libvirt_uri", target->libvirt_uri);
+
+    if (target->migrate_uri)
+      json_object_set_new(object, "migrate_uri", json_string(target->migrate_uri));
+    json_array_append_new(targets, object);
+  }
+  return targets;
+}
+
+static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  const HypervisorState *state = hypervisor_get_state(agent->hypervisor);
+  const Config *config = agent->config;
+  json_t *policies = json_array();
+  json_t *warnings = json_array();
+  json_t *node;
+
+  for (guint i = 0; i < config->policies->len; i++)
+    json_array_append_new(policies, json_string(((ConfigPolicy *)config->policies->pdata[i])->name));
+  for (guint i = 0; i < config->warnings->len; i++)
+    json_array_append_new(warnings, json_string(config->warnings->pdata[i]));
+  node = json_pack("{ss ss ss sb si si si si so so so so sI}", "hostname", agent->hostname, "agent_version",
+                   HANDOFFD_VERSION, "libvirt_uri", hypervisor_get_uri(agent->hypervisor),
+                   "libvirt_reachable", (int)state->reachable, "max_outgoing", (int)config->max_outgoing,
+                   "outgoing_running", (int)job_table_count_running(agent->jobs), "pending",
+                   (int)job_table_count_pending(agent->jobs), "finished_kept",
+                   (int)job_table_count_final(agent->jobs), "targets", config_targets(config), "policy",
+                   policy_to_json(&config->policy), "policies", policies, "warnings", warnings,
+                   "started_usec_realtime", (json_int_t)agent->started_usec);
+  if (state->reachable) {
+    g_autofree char *libvirt = format_version(state->facts.libvirt_version);
+    g_autofree char *hypervisor = format_version(state->facts.hypervisor_version);
+
+    json_object_set_new(node, "libvirt_version", json_string(libvirt));
+    json_object_set_new(node, "hypervisor_version", json_string(hypervisor));
+  }
+  varlink_call_reply(call, node, false);
+}
+
+/* --- the table --- */
+
+static const VarlinkMethod methods[] = {
+    {"Start", methods_start, false},     {"Get", method_get, false},     {"List", method_list, false},
+    {"Watch", method_watch, true},       {"Abort", method_abort, false}, {"Tune", method_tune, false},
+    {"GetNode", method_get_node, false},
+};
+
+static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user_data) {
+  Agent *agent = user_data;
+
+  if (access_allowed(peer, method, agent->config->public_read, agent->group_gid))
+    return true;
+
+  g_autofree char *uid = g_strdup_printf("%u", (unsigned)peer->uid);
+  g_autofree char *pid = g_strdup_printf("%d", (int)peer->pid);
+  const LogField fields[] = {
+      {NAMES_FIELD_METHOD, method}, {NAMES_FIELD_PEER_UID, uid}, {NAMES_FIELD_PEER_PID, pid}};
+
+  log_message(LOG_NOTICE, NAMES_MESSAGE_ACCESS_DENIED, fields, G_N_ELEMENTS(fields),
+              "uid %s (pid %s) may not call %s: it is neither root nor in the group %s", uid, pid, method,
+              agent->config->group);
+  return false;
+}
+
+bool methods_register(Agent *agent, GError **error) {
+  varlink_server_set_authorize(agent->server, authorize, agent);
+  return varlink_server_add_interface(agent->server, io_handoffd_Agent_varlink, methods,
+                                      G_N_ELEMENTS(methods), agent, error);
+}

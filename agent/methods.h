@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The methods of io.handoffd.Agent. */
+#pragma once
+
+#include "agent/agent.h"
+
+/* Serves the interface on the agent's server. */
+bool methods_register(Agent *agent, GError **error);
+
+/* start.c: a method with a life of its own, since it waits for libvirtd and for the disk. */
+void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data);
+
+/* For the records: "uid 1000 (pid 4711)". */
+char *methods_describe_peer(const VarlinkCall *call);
+
+/* An error of the interface by its short name. Takes `parameters`. */
+void methods_error(VarlinkCall *call, const char *name, json_t *parameters);

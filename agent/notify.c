@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the service manager is told. */
+#include "agent/notify.h"
+
+#include <systemd/sd-daemon.h>
+
+struct Notify {
+  GSource *watchdog;
+};
+
+static gboolean feed_watchdog(gpointer user_data) {
+  sd_notify(0, "WATCHDOG=1");
+  return G_SOURCE_CONTINUE;
+}
+
+Notify *notify_new(GMainContext *context) {
+  Notify *notify = g_new0(Notify, 1);
+  uint64_t usec = 0;
+
+  if (sd_watchdog_enabled(0, &usec) > 0 && usec > 0) {
+    notify->watchdog = g_timeout_source_new((guint)MAX(usec / 2000, 1));
+    g_source_set_callback(notify->watchdog, feed_watchdog, NULL, NULL);
+    g_source_attach(notify->watchdog, context);
+  }
+  return notify;
+}
+
+void notify_free(Notify *notify) {
+  if (!notify)
+    return;
+  if (notify->watchdog) {
+    g_source_destroy(notify->watchdog);
+    g_source_unref(notify->watchdog);
+  }
+  g_free(notify);
+}
+
+void notify_ready(Notify *notify) {
+  sd_notify(0, "READY=1");
+}
+
+void notify_status(Notify *notify, const char *status) {
+  sd_notifyf(0, "STATUS=%s", status);
+}
+
+void notify_stopping(Notify *notify) {
+  sd_notify(0, "STOPPING=1\nSTATUS=Ends; migrations that are under way go on in libvirtd");
+}

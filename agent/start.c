@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Start: from what a caller asks for to a job on stable storage.
+ *
+ * Theory of Operation. What can be said at once is said at once (policy, target, a key that was used before).
+ * Then libvirtd is asked for the domain, which takes a while, and the disk for the record, which does as well; in
+ * between other calls run. So whatever could have changed meanwhile (the key, the domain's job) is looked at again
+ * after the wait, and the job is in the table, and found by its key, before its record is written. A caller that
+ * repeats its key while the first call still waits for the disk waits along. */
+#include "agent/methods.h"
+
+#include "agent/jobjson.h"
+#include "agent/lifecycle.h"
+#include "agent/log.h"
+#include "agent/view.h"
+
+#include <string.h>
+
+#define REQUEST_KEY_MAX 128
+
+typedef struct Start {
+  Agent *agent;
+  VarlinkCall *call;
+  char *domain;
+  char *target_name;
+  char *target_uri;
+  char *migrate_uri;
+  char *policy_name;
+  MigPolicy policy;
+  char *request_key;
+  char *digest;
+} Start;
+
+static void start_free(Start *start) {
+  if (!start)
+    return;
+  if (start->call)
+    start->agent->starting--;
+  g_clear_pointer(&start->call, varlink_call_unref);
+  g_free(start->domain);
+  g_free(start->target_name);
+  g_free(start->target_uri);
+  g_free(start->migrate_uri);
+  g_free(start->policy_name);
+  g_free(start->request_key);
+  g_free(start->digest);
+  g_free(start);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Start, start_free)
+
+static const char *get_text(json_t *parameters, const char *key) {
+  return json_string_value(json_object_get(parameters, key));
+}
+
+/* --- what can be said at once --- */
+
+static bool take_request_key(Start *start, json_t *parameters) {
+  const char *key = get_text(parameters, "request_key");
+  bool ok = true;
+
+  if (!key)
+    return true;
+  for (const char *p = key; *p; p++)
+    ok = ok && g_ascii_isprint(*p);
+  if (!ok || !*key || strlen(key) > REQUEST_KEY_MAX) {
+    varlink_call_invalid_parameter(start->call, "request_key");
+    return false;
+  }
+  start->request_key = g_strdup(key);
+  return true;
+}
+
+/* A URI has a scheme; a name has not. */
+static bool looks_like_uri(const char *target) {
+  return strstr(target, "://") != NULL;
+}
+
+static bool take_target(Start *start, json_t *parameters) {
+  const char *target = get_text(parameters, "target");
+  const char *migrate_uri = get_text(parameters, "migrate_uri");
+  const ConfigTarget *configured = config_find_target(start->agent->config, target);
+
+  if (configured) {
+    start->target_name = g_strdup(configured->name);
+    start->target_uri = g_strdup(configured->libvirt_uri);
+    start->migrate_uri = g_strdup(migrate_uri ? migrate_uri : configured->migrate_uri);
+    return true;
+  }
+  if (!looks_like_uri(target)) {
+    methods_error(
+        start->call, "NoSuchTarget",
+        json_pack("{ss ss}", "target", target, "message",
+                  "the configuration has no [Target] of that name, and it is no libvirt URI such as "
+                  "qemu+tls://node-b/system"));
+    return false;
+  }
+  start->target_uri = g_strdup(target);
+  start->migrate_uri = g_strdup(migrate_uri);
+  return true;
+}
+
+static bool take_policy(Start *start, json_t *parameters) {
+  const char *name = get_text(parameters, "policy_name");
+  const MigPolicyFacts nothing_known = {0};
+  const MigConflict *conflict = NULL;
+  const char *key = NULL;
+  MigPolicy over;
+  char message[200];
+  json_t *keys;
+
+  start->policy = start->agent->config->policy;
+  if (name) {
+    const ConfigPolicy *named = config_find_policy(start->agent->config, name);
+
+    if (!named) {
+      methods_error(start->call, "NoSuchPolicy", json_pack("{ss}", "policy_name", name));
+      return false;
+    }
+    start->policy_name = g_strdup(name);
+    mig_policy_merge(&start->policy, &named->policy);
+  }
+  if (!policy_from_json(json_object_get(parameters, "policy"), &over, &key, message, sizeof message)) {
+    methods_error(start->call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+    return false;
+  }
+  mig_policy_merge(&start->policy, &over);
+
+  /* What excludes each other whatever the domain and the target are; the rest is found by the checks. */
+  if (mig_policy_conflicts(&start->policy, &nothing_known, &conflict, 1) == 0)
+    return true;
+  keys = json_array();
+  for (size_t i = 0; i < G_N_ELEMENTS(conflict->keys); i++)
+    if (conflict->keys[i] < MIG_POLICY_KEY_COUNT)
+      json_array_append_new(keys, json_string(mig_policy_key_info(conflict->keys[i])->name));
+  methods_error(start->call, "PolicyConflict",
+                json_pack("{so ss ss}", "keys", keys, "code", conflict->code, "message", conflict->message));
+  return false;
+}
+
+/* Of all that the caller asked for but the key itself. */
+static char *digest_of(json_t *parameters) {
+  json_t *copy = json_copy(parameters);
+  char *text, *digest;
+
+  json_object_del(copy, "request_key");
+  text = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
+  digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
+  free(text);
+  json_decref(copy);
+  return digest;
+}
+
+/* --- answers --- */
+
+static void reply_with(VarlinkCall *call, const Agent *agent, const Job *job, bool created) {
+  varlink_call_reply(
+      call, json_pack("{so sb}", "job", view_job(agent, job, JOB_VIEW_FULL), "created", (int)created), false);
+}
+
+typedef struct Repeated {
+  Agent *agent;
+  VarlinkCall *call;
+} Repeated;
+
+static void on_repeated_saved(const char *id, const GError *error, gpointer user_data) {
+  g_autofree Repeated *repeated = user_data;
+  g_autoptr(VarlinkCall) call = repeated->call;
+  Job *job = job_table_find_id(repeated->agent->jobs, id);
+
+  if (error || !job)
+    methods_error(call, "StoreFailed",
+                  json_pack("{ss}", "message", error ? error->message : "the job is gone"));
+  else
+    reply_with(call, repeated->agent, job, false);
+}
+
+/* True: the key is known, and the call has been answered or will be. */
+static bool answer_known_key(Start *start) {
+  Job *job = start->request_key ? job_table_find_request_key(start->agent->jobs, start->request_key) : NULL;
+  Repeated *repeated;
+
+  if (!job)
+    return false;
+  if (g_strcmp0(job->request_digest, start->digest) != 0) {
+    methods_error(start->call, "RequestKeyConflict",
+                  json_pack("{ss ss}", "request_key", start->request_key, "job", job->id));
+    return true;
+  }
+  if (job->durable) {
+    reply_with(start->call, start->agent, job, false);
+    return true;
+  }
+  repeated = g_new0(Repeated, 1);
+  repeated->agent = start->agent;
+  repeated->call = varlink_call_ref(start->call);
+  lifecycle_save(start->agent, job, on_repeated_saved, repeated);
+  return true;
+}
+
+static bool has_room(Start *start) {
+  const Agent *agent = start->agent;
+  unsigned unfinished = job_table_count_pending(agent->jobs) + job_table_count_running(agent->jobs);
+
+  if (unfinished + agent->starting <= agent->config->max_jobs)
+    return true;
+  log_message(LOG_WARNING, NAMES_MESSAGE_LIMIT_REACHED, NULL, 0,
+              "%u jobs are unfinished: no more are taken (MaxJobs=%u)", unfinished, agent->config->max_jobs);
+  methods_error(start->call, "TooManyJobs", json_pack("{si}", "limit", (int)agent->config->max_jobs));
+  return false;
+}
+
+static void reply_lookup_error(Start *start, const GError *error) {
+  if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN))
+    methods_error(start->call, "NoSuchDomain", json_pack("{ss}", "domain", start->domain));
+  else
+    methods_error(
+        start->call, "HypervisorUnavailable",
+        json_pack("{ss ss}", "uri", hypervisor_get_uri(start->agent->hypervisor), "message", error->message));
+}
+
+/* --- after the waits --- */
+
+static void on_accepted(Agent *agent, Job *job, const GError *error, gpointer user_data) {
+  g_autoptr(Start) start = user_data;
+
+  if (error)
+    methods_error(start->call, "StoreFailed", json_pack("{ss}", "message", error->message));
+  else
+    reply_with(start->call, agent, job, true);
+}
+
+static Job *make_job(Start *start, const MigDomainFacts *facts) {
+  Job *job = job_new();
+
+  job->request_key = g_strdup(start->request_key);
+  job->request_digest = g_strdup(start->digest);
+  job->domain_name = g_strdup(facts->name);
+  g_strlcpy(job->domain_uuid, facts->uuid, sizeof job->domain_uuid);
+  job->memory_bytes = facts->memory_bytes;
+  job->target_name = g_strdup(start->target_name);
+  job->target_uri = g_strdup(start->target_uri);
+  job->migrate_uri = g_strdup(start->migrate_uri);
+  job->policy = start->policy;
+  job->policy_name = g_strdup(start->policy_name);
+  return job;
+}
+
+static void on_domain(const MigDomainFacts *facts, const GError *error, gpointer user_data) {
+  g_autoptr(Start) start = user_data;
+  Agent *agent = start->agent;
+  Job *busy;
+
+  if (error) {
+    reply_lookup_error(start, error);
+    return;
+  }
+  if (answer_known_key(start))
+    return;
+  busy = job_table_find_active(agent->jobs, facts->uuid);
+  if (busy) {
+    methods_error(start->call, "DomainBusy", json_pack("{ss ss}", "domain", facts->name, "job", busy->id));
+    return;
+  }
+  lifecycle_accept(agent, make_job(start, facts), on_accepted, start);
+  (void)g_steal_pointer(&start);
+}
+
+void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  g_autoptr(Start) start = g_new0(Start, 1);
+
+  start->agent = user_data;
+  start->agent->starting++;
+  start->call = varlink_call_ref(call);
+  start->domain = g_strdup(get_text(parameters, "domain"));
+  start->digest = digest_of(parameters);
+  if (!take_request_key(start, parameters) || answer_known_key(start) || !take_target(start, parameters) ||
+      !take_policy(start, parameters) || !has_room(start))
+    return;
+  lookup_domain(start->agent->lookup, start->domain, on_domain, start);
+  (void)g_steal_pointer(&start);
+}

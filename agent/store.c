@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Job records on stable storage.
+ *
+ * Theory of Operation. Each job is one file, jobs/ID.json. A record is written to a temporary name, fsynced,
+ * renamed over the old one, and the directory is fsynced: at each moment the name stands for a whole record, the
+ * old or the new. A thread does that, since an fsync can take seconds on a bad day and the main loop answers
+ * clients. The thread takes all that is queued at once (a batch), so that any number of jobs share one fsync of
+ * the directory; the outcome of each is posted to the main context in the order of the queue.
+ *
+ * The queue holds at most one waiting write for each id: a newer record replaces a waiting older one and
+ * takes its callbacks along, for what is durable in the new record is durable of the old. So the queue is bounded
+ * by the number of jobs.
+ *
+ * Locks: `mutex` guards queue, by_id, busy and quit. It is never held over I/O or a callback. */
+#include "agent/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gio/gio.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RECORD_SUFFIX    ".json"
+#define TEMPORARY_SUFFIX ".tmp"
+#define BAD_SUFFIX       ".bad"
+#define RECORD_BYTES_MAX (1024 * 1024)
+#define CLOSE_WAIT_USEC  (10 * G_USEC_PER_SEC)
+
+typedef struct StoreCallback {
+  StoreDoneFunc func;
+  gpointer user_data;
+} StoreCallback;
+
+typedef struct StoreItem {
+  Store *store;
+  char *id;
+  json_t *record;    /* NULL: remove */
+  GArray *callbacks; /* StoreCallback */
+  GError *error;
+} StoreItem;
+
+struct Store {
+  GMainContext *context;
+  int directory_fd; /* of jobs/ */
+  int lock_fd;
+  GThread *thread;
+  GMutex mutex;
+  GCond cond;
+  GQueue queue;      /* StoreItem */
+  GHashTable *by_id; /* id → the StoreItem that waits */
+  bool busy;
+  bool quit;
+};
+
+static void store_item_free(StoreItem *item) {
+  g_free(item->id);
+  if (item->record)
+    json_decref(item->record);
+  g_array_unref(item->callbacks);
+  g_clear_error(&item->error);
+  g_free(item);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StoreItem, store_item_free)
+
+static void set_error_errno(GError **error, const char *what, const char *name, int code) {
+  g_set_error(error, G_IO_ERROR, (gint)g_io_error_from_errno(code), "cannot %s %s: %s", what, name,
+              g_strerror(code));
+}
+
+static bool write_all(int fd, const char *data, size_t size) {
+  while (size > 0) {
+    ssize_t n = write(fd, data, size);
+
+    if (n < 0) {
+      if (errno == EINTR)
+        continue;
+      return false;
+    }
+    data += n;
+    size -= (size_t)n;
+  }
+  return true;
+}
+
+/* Leaves the directory's own fsync to the end of the batch. */
+static bool write_record(Store *store, const char *id, json_t *record, GError **error) {
+  g_autofree char *name = g_strconcat(id, RECORD_SUFFIX, NULL);
+  g_autofree char *temporary = g_strconcat(id, RECORD_SUFFIX, TEMPORARY_SUFFIX, NULL);
+  char *text = json_dumps(record, JSON_COMPACT);
+  const char *what = NULL;
+  int fd, code = 0;
+
+  if (!text) {
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "cannot encode the record of job %s", id);
+    return false;
+  }
+  fd = openat(store->directory_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) {
+    what = "create";
+    code = errno;
+  } else {
+    if (!write_all(fd, text, strlen(text)))
+      what = "write", code = errno;
+    else if (fsync(fd) < 0)
+      what = "sync", code = errno;
+    if (close(fd) < 0 && !what)
+      what = "close", code = errno;
+    if (!what && renameat(store->directory_fd, temporary, store->directory_fd, name) < 0)
+      what = "rename", code = errno;
+    if (what)
+      unlinkat(store->directory_fd, temporary, 0);
+  }
+  free(text);
+  if (what) {
+    set_error_errno(error, what, name, code);
+    return false;
+  }
+  return true;
+}
+
+static bool remove_record(Store *store, const char *id, GError **error) {
+  g_autofree char *name = g_strconcat(id, RECORD_SUFFIX, NULL);
+
+  if (unlinkat(store->directory_fd, name, 0) < 0 && errno != ENOENT) {
+    set_error_errno(error, "remove", name, errno);
+    return false;
+  }
+  return true;
+}
+
+static gboolean deliver(gpointer data) {
+  StoreItem *item = data;
+
+  for (guint i = 0; i < item->callbacks->len; i++) {
+    StoreCallback *callback = &g_array_index(item->callbacks, StoreCallback, i);
+
+    callback->func(item->id, item->error, callback->user_data);
+  }
+  return G_SOURCE_REMOVE;
+}
+
+static void post(StoreItem *item) {
+  GSource *source;
+
+  if (item->callbacks->len == 0) {
+    store_item_free(item);
+    return;
+  }
+  source = g_idle_source_new();
+  g_source_set_priority(source, G_PRIORITY_DEFAULT);
+  g_source_set_callback(source, deliver, item, (GDestroyNotify)store_item_free);
+  g_source_attach(source, item->store->context);
+  g_source_unref(source);
+}
+
+static void run_batch(Store *store, GQueue *batch) {
+  StoreItem *item;
+  int code = 0;
+
+  for (GList *link = batch->head; link; link = link->next) {
+    item = link->data;
+    if (item->record)
+      write_record(store, item->id, item->record, &item->error);
+    else
+      remove_record(store, item->id, &item->error);
+  }
+  if (fsync(store->directory_fd) < 0)
+    code = errno;
+  while ((item = g_queue_pop_head(batch))) {
+    if (code && !item->error)
+      set_error_errno(&item->error, "sync the directory of", item->id, code);
+    post(item);
+  }
+}
+
+static gpointer store_thread(gpointer data) {
+  Store *store = data;
+
+  g_mutex_lock(&store->mutex);
+  for (;;) {
+    GQueue batch = G_QUEUE_INIT;
+    StoreItem *item;
+
+    while (g_queue_is_empty(&store->queue) && !store->quit)
+      g_cond_wait(&store->cond, &store->mutex);
+    if (g_queue_is_empty(&store->queue))
+      break;
+    while ((item = g_queue_pop_head(&store->queue)))
+      g_queue_push_tail(&batch, item);
+    g_hash_table_remove_all(store->by_id);
+    store->busy = true;
+    g_mutex_unlock(&store->mutex);
+
+    run_batch(store, &batch);
+
+    g_mutex_lock(&store->mutex);
+    store->busy = false;
+    g_cond_broadcast(&store->cond);
+  }
+  g_mutex_unlock(&store->mutex);
+  return NULL;
+}
+
+static void enqueue(Store *store, const char *id, json_t *record, StoreDoneFunc done, gpointer user_data) {
+  StoreItem *item;
+
+  g_mutex_lock(&store->mutex);
+  item = g_hash_table_lookup(store->by_id, id);
+  if (!item) {
+    item = g_new0(StoreItem, 1);
+    item->store = store;
+    item->id = g_strdup(id);
+    item->callbacks = g_array_new(FALSE, FALSE, sizeof(StoreCallback));
+    g_queue_push_tail(&store->queue, item);
+    g_hash_table_insert(store->by_id, item->id, item);
+  }
+  if (item->record)
+    json_decref(item->record);
+  item->record = record;
+  if (done) {
+    StoreCallback callback = {done, user_data};
+
+    g_array_append_val(item->callbacks, callback);
+  }
+  g_cond_broadcast(&store->cond);
+  g_mutex_unlock(&store->mutex);
+}
+
+void store_write(Store *store, const char *id, json_t *record, StoreDoneFunc done, gpointer user_data) {
+  enqueue(store, id, record, done, user_data);
+}
+
+void store_remove(Store *store, const char *id) {
+  enqueue(store, id, NULL, NULL, NULL);
+}
+
+Store *store_open(const char *directory, GMainContext *context, GError **error) {
+  g_autofree char *jobs = g_build_filename(directory, "jobs", NULL);
+  g_autofree char *lock = g_build_filename(directory, "lock", NULL);
+  int directory_fd, lock_fd;
+  Store *store;
+
+  if (g_mkdir_with_parents(jobs, 0700) < 0) {
+    set_error_errno(error, "create the state directory", jobs, errno);
+    return NULL;
+  }
+  lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock_fd < 0 || flock(lock_fd, LOCK_EX | LOCK_NB) < 0) {
+    int code = errno;
+
+    if (lock_fd >= 0)
+      close(lock_fd);
+    if (code == EWOULDBLOCK)
+      g_set_error(
+          error, G_IO_ERROR, G_IO_ERROR_BUSY,
+          "another handoffd uses the state directory %s: stop it, or give this one its own by --state-dir",
+          directory);
+    else
+      set_error_errno(error, "lock", lock, code);
+    return NULL;
+  }
+  directory_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory_fd < 0) {
+    set_error_errno(error, "open", jobs, errno);
+    close(lock_fd);
+    return NULL;
+  }
+
+  store = g_new0(Store, 1);
+  store->context = g_main_context_ref(context);
+  store->directory_fd = directory_fd;
+  store->lock_fd = lock_fd;
+  store->by_id = g_hash_table_new(g_str_hash, g_str_equal);
+  g_mutex_init(&store->mutex);
+  g_cond_init(&store->cond);
+  g_queue_init(&store->queue);
+  store->thread = g_thread_new("store", store_thread, store);
+  return store;
+}
+
+void store_close(Store *store) {
+  gint64 until;
+  bool idle;
+
+  if (!store)
+    return;
+  until = g_get_monotonic_time() + CLOSE_WAIT_USEC;
+  g_mutex_lock(&store->mutex);
+  store->quit = true;
+  g_cond_broadcast(&store->cond);
+  while (store->busy || !g_queue_is_empty(&store->queue))
+    if (!g_cond_wait_until(&store->cond, &store->mutex, until))
+      break;
+  idle = !store->busy && g_queue_is_empty(&store->queue);
+  g_mutex_unlock(&store->mutex);
+
+  /* A disk that hangs keeps its thread, and with it the store: the process is about to end. */
+  if (!idle)
+    return;
+  g_thread_join(store->thread);
+  close(store->directory_fd);
+  close(store->lock_fd);
+  g_hash_table_unref(store->by_id);
+  g_mutex_clear(&store->mutex);
+  g_cond_clear(&store->cond);
+  g_main_context_unref(store->context);
+  g_free(store);
+}
+
+static json_t *read_record(int directory_fd, const char *name, GError **error) {
+  int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  json_error_t json_error;
+  struct stat st;
+  json_t *record;
+
+  if (fd < 0 || fstat(fd, &st) < 0) {
+    set_error_errno(error, "open", name, errno);
+    if (fd >= 0)
+      close(fd);
+    return NULL;
+  }
+  if (!S_ISREG(st.st_mode) || st.st_size > RECORD_BYTES_MAX) {
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is no record: not a file, or over 1 MiB",
+                name);
+    close(fd);
+    return NULL;
+  }
+  record = json_loadfd(fd, JSON_REJECT_DUPLICATES, &json_error);
+  close(fd);
+  if (!record)
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is no record: %s at byte %d", name,
+                json_error.text, json_error.position);
+  return record;
+}
+
+bool store_load(Store *store, StoreLoadFunc func, gpointer user_data, GError **error) {
+  int fd = openat(store->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+  struct dirent *entry;
+
+  if (!directory) {
+    set_error_errno(error, "read", "the state directory", errno);
+    if (fd >= 0)
+      close(fd);
+    return false;
+  }
+  while ((entry = readdir(directory))) {
+    g_autoptr(GError) local = NULL;
+    g_autofree char *id = NULL;
+    json_t *record;
+
+    if (g_str_has_suffix(entry->d_name, TEMPORARY_SUFFIX)) {
+      /* Of a write that was cut off: its job has the record before it, or was never acknowledged. */
+      unlinkat(store->directory_fd, entry->d_name, 0);
+      continue;
+    }
+    if (!g_str_has_suffix(entry->d_name, RECORD_SUFFIX))
+      continue;
+    id = g_strndup(entry->d_name, strlen(entry->d_name) - strlen(RECORD_SUFFIX));
+    record = read_record(store->directory_fd, entry->d_name, &local);
+    if (!record) {
+      g_autofree char *bad = g_strconcat(entry->d_name, BAD_SUFFIX, NULL);
+
+      renameat(store->directory_fd, entry->d_name, store->directory_fd, bad);
+    }
+    func(id, record, local, user_data);
+    if (record)
+      json_decref(record);
+  }
+  closedir(directory);
+  return true;
+}

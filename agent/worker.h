@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The two threads that do one migration: one sits in it, one steers it. They know no job, only their request. */
+#pragma once
+
+#include "agent/hypervisor.h"
+#include "libmigrate/core/monitor.h"
+
+typedef struct Worker Worker;
+
+/* Copied at the start; never changed. */
+typedef struct WorkerRequest {
+  const char *name; /* short, for the threads' names */
+  const char *domain_uuid;
+  const char *target_uri;
+  const char *migrate_uri; /* or NULL */
+  MigPolicy policy;
+  bool reattach; /* a migration may be under way already: find out, start none */
+  unsigned connect_timeout_ms;
+  unsigned poll_interval_ms;
+} WorkerRequest;
+
+typedef enum WorkerReportKind {
+  WORKER_PREPARED,  /* domain: facts. It waits for worker_go() or worker_cancel() */
+  WORKER_REFUSED,   /* cause, error: nothing was moved. The last report */
+  WORKER_CANCELLED, /* by worker_cancel(), before anything was moved. The last report */
+  WORKER_SAMPLE,    /* sample; invalid with `error` where libvirtd did not answer */
+  WORKER_ACTED,     /* action, and error if it was refused */
+  WORKER_RETURNED,  /* the migration's call came back, with its error, or NULL */
+  WORKER_ATTACHED,  /* a migration was found under way */
+  WORKER_UNSETTLED, /* evidence: no verdict yet. Said when it changes */
+  WORKER_RESUMING,  /* evidence: post-copy is being recovered, error: the try before */
+  WORKER_SETTLED    /* verdict, evidence, and the target's count. The last report */
+} WorkerReportKind;
+
+typedef struct WorkerReport {
+  WorkerReportKind kind;
+  MigCause cause;
+  GError *error; /* or NULL */
+  MigDomainFacts domain;
+  MigSample sample;
+  MigAction action;
+  MigVerdict verdict;
+  MigVerdictInput ends;
+  char *evidence;
+  bool have_final;
+  MigFinalStats final;
+} WorkerReport;
+
+/* On the main context. The report is borrowed. */
+typedef void (*WorkerReportFunc)(Worker *worker, const WorkerReport *report, gpointer user_data);
+
+/* Starts the threads. Free with worker_free(). */
+Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequest *request,
+                     GMainContext *context, WorkerReportFunc report, gpointer user_data);
+
+/* No report is delivered any more. The threads end by themselves when their calls return; a migration that is under way
+ * goes on in libvirtd. NULL is fine. */
+void worker_free(Worker *worker);
+
+/* Answers WORKER_PREPARED: the record is durable, migrate. */
+void worker_go(Worker *worker);
+
+/* Ends a worker that has not been told to go yet. */
+void worker_cancel(Worker *worker);
+
+/* Queues an action for the steering thread. An abort is repeated until the migration is over, since libvirt refuses
+ * it while the job is being set up. */
+void worker_act(Worker *worker, const MigAction *action);
+
+/* Sets the bandwidth limits of the running migration. 0: none. */
+void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s);
+
+/* Libvirt said that the job ended, with the migration completed or not: both ends are asked at once instead of after
+ * the current pause. From any thread. */
+void worker_note_job_done(Worker *worker, bool completed);
