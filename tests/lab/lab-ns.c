@@ -121,7 +121,7 @@ static pid_t parse_pid(const char *text)
  * its init, stay behind. OWNER 0 means that nobody owns the lab. */
 static int verb_keep(int argc, char **argv)
 {
-    int report[2], owner_fd = -1, init_fd, own_ns_fd;
+    int report[2], owner_fd = -1, init_fd;
     pid_t owner, pid;
 
     if (argc < 3)
@@ -145,10 +145,10 @@ static int verb_keep(int argc, char **argv)
         return write(1, line, (size_t)n) == n ? 0 : EXIT_OURS;
     }
 
-    if ((own_ns_fd = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC)) < 0 || unshare(CLONE_NEWPID) < 0)
-        die("unshare a pid namespace (not root?)");
-    if ((pid = fork()) < 0)
-        die("fork");
+    /* A fork into a new pid namespace. Not unshare(2): the clean-up's children
+     * would be born into that namespace too, which has no init then. */
+    if ((pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0)) < 0)
+        die("make a pid namespace (not root?)");
     if (!pid) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         detach(argv[1], NO_FD);
@@ -156,9 +156,6 @@ static int verb_keep(int argc, char **argv)
             die("chdir");
         reap_forever();
     }
-    /* the cleanup's children cannot live in a namespace whose init is dead */
-    if (setns(own_ns_fd, CLONE_NEWPID) < 0)
-        die("cannot come back to our pid namespace");
     if (dprintf(report[1], "%d\n", (int)pid) < 0)
         die("report");
     detach(argv[1], owner_fd);

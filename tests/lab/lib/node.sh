@@ -116,7 +116,7 @@ verb_up() {
     done
     [[ $n_nodes == [2-5] ]] || usage_error "--nodes takes 2 to 5"
     [[ -z $LAB_OWNER || -d /proc/$LAB_OWNER ]] || usage_error "--owner: there is no process $LAB_OWNER"
-    ((EUID == 0)) || die "making namespaces and network links takes root: run it with sudo, or under unshare -Urmn"
+    ((EUID == 0)) || die "making namespaces and network links takes root: run it with sudo"
     need_commands libvirtd virsh qemu-system-x86_64 ip tc unshare flock jq
     check_lab_dir
     lock_lab
