@@ -47,8 +47,8 @@ static bool refused_for_lack_of_tls(const GError *error) {
   return false;
 }
 
-static bool run(MigConn *conn, virDomainPtr domain, const MigMigrateRequest *request, const MigStart *start,
-                unsigned flags, GError **error) {
+static bool run(virConnectPtr vir, virDomainPtr domain, const MigMigrateRequest *request,
+                const MigStart *start, unsigned flags, GError **error) {
   g_auto(MigTypedParams) params = {0};
 
   if (!mig_params(request, start, flags, &params, error))
@@ -63,7 +63,7 @@ static bool run(MigConn *conn, virDomainPtr domain, const MigMigrateRequest *req
   /* The same words of libvirt mean either of two connections. */
   if (error && g_error_matches(*error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE))
     g_prefix_error(error, "%s: ",
-                   virConnectIsAlive(conn->vir) == 1
+                   virConnectIsAlive(vir) == 1
                        ? "the source's libvirtd lost or did not get its connection to the target"
                        : "the connection to the source's libvirtd broke");
   virResetLastError();
@@ -71,14 +71,17 @@ static bool run(MigConn *conn, virDomainPtr domain, const MigMigrateRequest *req
 }
 
 bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
-  g_autoptr(virDomain) domain = mig_conn_domain(conn, request->uuid, error);
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = NULL;
   uint64_t max_downtime_ms = mig_policy_get(&request->policy, MIG_POLICY_MAX_DOWNTIME_MS);
   g_autoptr(GError) failure = NULL;
   g_auto(MigDomainXml) xml = {0};
   MigStart start = {0};
   unsigned flags;
 
+  if (!mig_lease_take(conn, MIG_LEASE_LONG, &lease, error))
+    return false;
+  domain = mig_lease_domain(&lease, request->uuid, error);
   if (!domain || !read_start(domain, request, &xml, &start, error))
     return false;
   flags = mig_flags(request, &start);
@@ -89,12 +92,12 @@ bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError
       virDomainMigrateSetMaxDowntime(domain, max_downtime_ms, 0) < 0)
     return mig_virt_error_take(error, "cannot set the downtime limit of domain %s", request->uuid);
 
-  if (run(conn, domain, request, &start, flags, &failure))
+  if (run(lease.vir, domain, request, &start, flags, &failure))
     return true;
   if (mig_policy_get(&request->policy, MIG_POLICY_TLS) == MIG_TLS_YES && !request->resume_post_copy &&
       refused_for_lack_of_tls(failure)) {
     g_clear_error(&failure);
-    if (run(conn, domain, request, &start, flags & ~(unsigned)VIR_MIGRATE_TLS, &failure))
+    if (run(lease.vir, domain, request, &start, flags & ~(unsigned)VIR_MIGRATE_TLS, &failure))
       return true;
   }
   g_propagate_error(error, g_steal_pointer(&failure));
@@ -102,8 +105,8 @@ bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError
 }
 
 bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
-  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
 
   if (!domain)
     return false;
@@ -111,8 +114,8 @@ bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, GError **error) {
 }
 
 bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
-  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
 
   if (!domain)
     return false;
@@ -122,8 +125,8 @@ bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t down
 
 bool mig_libvirt_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy,
                                GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
-  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
   unsigned flags = post_copy ? VIR_DOMAIN_MIGRATE_MAX_SPEED_POSTCOPY : 0;
 
   if (!domain)
@@ -133,8 +136,8 @@ bool mig_libvirt_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_p
 }
 
 bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
-  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
 
   if (!domain)
     return false;
@@ -143,8 +146,8 @@ bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, GError **error
 }
 
 bool mig_libvirt_suspend(MigConn *conn, const char *uuid, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
-  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
 
   if (!domain)
     return false;
@@ -152,8 +155,8 @@ bool mig_libvirt_suspend(MigConn *conn, const char *uuid, GError **error) {
 }
 
 bool mig_libvirt_resume(MigConn *conn, const char *uuid, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
-  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
 
   if (!domain)
     return false;

@@ -20,7 +20,7 @@
 #define ABANDONED_MAX 64
 
 struct MigOpener {
-  gint refs; /* the driver's, and one for each attempt's thread */
+  gint refs; /* the driver's, each connection's, each attempt's */
   GMutex lock;
   GCond done;
   GPtrArray *abandoned; /* of Attempt, borrowed: an attempt leaves it before its thread ends */
@@ -31,8 +31,8 @@ typedef struct Attempt {
   char *uri;
   bool waited_for; /* else it is in the list, or done */
   bool ended;
-  MigEventSink *sink;
-  virConnectPtr vir; /* the result */
+  MigEventSink *sink; /* NULL: no events are wanted */
+  virConnectPtr vir;  /* the result */
   GError *error;
 } Attempt;
 
@@ -46,7 +46,12 @@ MigOpener *mig_opener_new(void) {
   return opener;
 }
 
-void mig_opener_free(MigOpener *opener) {
+MigOpener *mig_opener_ref(MigOpener *opener) {
+  g_atomic_int_inc(&opener->refs);
+  return opener;
+}
+
+void mig_opener_unref(MigOpener *opener) {
   if (!opener || !g_atomic_int_dec_and_test(&opener->refs))
     return;
   g_ptr_array_unref(opener->abandoned);
@@ -60,16 +65,16 @@ static gpointer close_thread(gpointer data) {
   return NULL;
 }
 
-static void close_aside(virConnectPtr vir) {
+void mig_close_aside(virConnectPtr vir) {
   if (vir)
     g_thread_unref(g_thread_new("libvirt-close", close_thread, vir));
 }
 
 static void attempt_free(Attempt *attempt) {
-  close_aside(attempt->vir);
+  mig_close_aside(attempt->vir);
   mig_event_sink_unref(attempt->sink);
   g_clear_error(&attempt->error);
-  mig_opener_free(attempt->opener);
+  mig_opener_unref(attempt->opener);
   g_free(attempt->uri);
   g_free(attempt);
 }
@@ -98,14 +103,14 @@ static virConnectPtr connect(const char *uri, MigEventSink *sink, GError **error
     }
     virResetLastError();
   }
-  if (!mig_events_register(vir, sink, error)) {
+  if (sink && !mig_events_register(vir, sink, error)) {
     g_prefix_error(error, "%s: ", uri);
     goto fail;
   }
   return vir;
 
 fail:
-  close_aside(vir);
+  mig_close_aside(vir);
   return NULL;
 }
 
@@ -133,21 +138,22 @@ static gpointer attempt_thread(gpointer data) {
 }
 
 /* With the lock held. */
-static Attempt *take_over(MigOpener *opener, const char *uri) {
+static Attempt *take_over(MigOpener *opener, const char *uri, bool with_events) {
   for (guint i = 0; i < opener->abandoned->len; i++) {
     Attempt *attempt = g_ptr_array_index(opener->abandoned, i);
 
-    if (strcmp(attempt->uri, uri) == 0)
+    if (strcmp(attempt->uri, uri) == 0 && (attempt->sink != NULL) == with_events)
       return g_ptr_array_remove_index_fast(opener->abandoned, i);
   }
   return NULL;
 }
 
-MigConn *mig_opener_open(MigOpener *opener, const char *uri, unsigned timeout_ms, MigVirtEventFunc events,
-                         gpointer user_data, GError **error) {
+virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned timeout_ms,
+                                 MigVirtEventFunc events, gpointer user_data, MigEventSink **ret_sink,
+                                 GError **error) {
   gint64 deadline = g_get_monotonic_time() + (gint64)timeout_ms * G_TIME_SPAN_MILLISECOND;
   Attempt *attempt;
-  MigConn *conn;
+  virConnectPtr vir;
   bool is_new = false, ended;
 
   if (!uri || !*uri) {
@@ -156,7 +162,7 @@ MigConn *mig_opener_open(MigOpener *opener, const char *uri, unsigned timeout_ms
   }
 
   g_mutex_lock(&opener->lock);
-  attempt = take_over(opener, uri);
+  attempt = take_over(opener, uri, ret_sink != NULL);
   if (!attempt && opener->abandoned->len >= ABANDONED_MAX) {
     g_mutex_unlock(&opener->lock);
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
@@ -166,16 +172,16 @@ MigConn *mig_opener_open(MigOpener *opener, const char *uri, unsigned timeout_ms
   if (!attempt) {
     is_new = true;
     attempt = g_new0(Attempt, 1);
-    attempt->opener = opener;
-    g_atomic_int_inc(&opener->refs);
+    attempt->opener = mig_opener_ref(opener);
     attempt->uri = g_strdup(uri);
-    attempt->sink = mig_event_sink_new(NULL, NULL);
+    attempt->sink = ret_sink ? mig_event_sink_new(NULL, NULL) : NULL;
   }
   attempt->waited_for = true;
   g_mutex_unlock(&opener->lock);
 
   /* Before the thread runs, so that no event is lost between the subscription and the return. */
-  mig_event_sink_set(attempt->sink, events, user_data);
+  if (attempt->sink)
+    mig_event_sink_set(attempt->sink, events, user_data);
   if (is_new) {
     GThread *thread = g_thread_try_new("libvirt-open", attempt_thread, attempt, error);
 
@@ -196,7 +202,8 @@ MigConn *mig_opener_open(MigOpener *opener, const char *uri, unsigned timeout_ms
     g_ptr_array_add(opener->abandoned, attempt);
     /* With the lock held, for the attempt may be gone as soon as it is let go. Should an event be on its way
      * already, this waits for its receiver, which by contract only posts it elsewhere. */
-    mig_event_sink_set(attempt->sink, NULL, NULL);
+    if (attempt->sink)
+      mig_event_sink_set(attempt->sink, NULL, NULL);
   }
   g_mutex_unlock(&opener->lock);
 
@@ -205,39 +212,11 @@ MigConn *mig_opener_open(MigOpener *opener, const char *uri, unsigned timeout_ms
                 uri, timeout_ms);
     return NULL;
   }
-  if (!attempt->vir) {
+  vir = g_steal_pointer(&attempt->vir);
+  if (!vir)
     g_propagate_error(error, g_steal_pointer(&attempt->error));
-    attempt_free(attempt);
-    return NULL;
-  }
-
-  conn = g_new0(MigConn, 1);
-  conn->refs = 1;
-  conn->vir = g_steal_pointer(&attempt->vir);
-  conn->sink = mig_event_sink_ref(attempt->sink);
-  conn->uri = g_strdup(uri);
+  else if (ret_sink)
+    *ret_sink = mig_event_sink_ref(attempt->sink);
   attempt_free(attempt);
-  return conn;
-}
-
-MigConn *mig_conn_ref(MigConn *conn) {
-  g_atomic_int_inc(&conn->refs);
-  return conn;
-}
-
-static gpointer conn_close_thread(gpointer data) {
-  MigConn *conn = data;
-
-  /* libvirt frees a connection's event registrations with it, and those the sink. */
-  virConnectClose(conn->vir);
-  mig_event_sink_unref(conn->sink);
-  g_free(conn->uri);
-  g_free(conn);
-  return NULL;
-}
-
-void mig_conn_unref(MigConn *conn) {
-  if (!conn || !g_atomic_int_dec_and_test(&conn->refs))
-    return;
-  g_thread_unref(g_thread_new("libvirt-close", conn_close_thread, conn));
+  return vir;
 }

@@ -185,31 +185,34 @@ char *mig_capabilities_host_uuid(const char *text) {
 }
 
 bool mig_libvirt_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_auto(MigLease) lease = {0};
   g_auto(MigHostFacts) facts = {0};
   g_autofree char *uuid = NULL;
   unsigned long version = 0;
   char *text;
 
-  text = virConnectGetCapabilities(conn->vir);
+  if (!mig_lease_take(conn, MIG_LEASE_SHORT, &lease, error))
+    return false;
+
+  text = virConnectGetCapabilities(lease.vir);
   if (!text)
     return mig_virt_error_take(error, "cannot read the host's capabilities (%s)", conn->uri);
   uuid = mig_capabilities_host_uuid(text);
   free(text);
   g_strlcpy(facts.uuid, uuid ? uuid : "", sizeof facts.uuid);
 
-  text = virConnectGetHostname(conn->vir);
+  text = virConnectGetHostname(lease.vir);
   if (!text)
     return mig_virt_error_take(error, "cannot read the host's name (%s)", conn->uri);
   facts.hostname = g_strdup(text);
   free(text);
 
-  if (virConnectGetLibVersion(conn->vir, &version) < 0)
+  if (virConnectGetLibVersion(lease.vir, &version) < 0)
     return mig_virt_error_take(error, "cannot read libvirt's version (%s)", conn->uri);
   facts.libvirt_version = version;
 
   /* Fails on a host without any emulator, which is still a host: 0 says unknown. */
-  if (virConnectGetVersion(conn->vir, &version) == 0)
+  if (virConnectGetVersion(lease.vir, &version) == 0)
     facts.hypervisor_version = version;
   virResetLastError();
 
@@ -219,18 +222,18 @@ bool mig_libvirt_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **err
 }
 
 /* A name may look like a UUID: the UUID goes first, since it cannot be anybody else's. */
-static virDomainPtr lookup(MigConn *conn, const char *name_or_uuid, GError **error) {
+static virDomainPtr lookup(const MigLease *lease, const char *name_or_uuid, GError **error) {
   virDomainPtr domain = NULL;
 
   if (g_uuid_string_is_valid(name_or_uuid)) {
-    domain = virDomainLookupByUUIDString(conn->vir, name_or_uuid);
+    domain = virDomainLookupByUUIDString(lease->vir, name_or_uuid);
     if (!domain && virGetLastErrorCode() != VIR_ERR_NO_DOMAIN) {
       mig_virt_error_take(error, "cannot look up domain %s", name_or_uuid);
       return NULL;
     }
   }
   if (!domain)
-    domain = virDomainLookupByName(conn->vir, name_or_uuid);
+    domain = virDomainLookupByName(lease->vir, name_or_uuid);
   if (!domain)
     mig_virt_error_take(error, "cannot look up domain %s", name_or_uuid);
   return domain;
@@ -238,14 +241,17 @@ static virDomainPtr lookup(MigConn *conn, const char *name_or_uuid, GError **err
 
 bool mig_libvirt_domain_facts(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts,
                               GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
-  g_autoptr(virDomain) domain = lookup(conn, name_or_uuid, error);
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = NULL;
   g_auto(MigDomainXml) xml = {0};
   MigDomainFacts facts = {0};
   int state, reason, persistent;
   char *text;
   bool ok;
 
+  if (!mig_lease_take(conn, MIG_LEASE_SHORT, &lease, error))
+    return false;
+  domain = lookup(&lease, name_or_uuid, error);
   if (!domain)
     return false;
   if (virDomainGetUUIDString(domain, facts.uuid) < 0 || virDomainGetState(domain, &state, &reason, 0) < 0)
@@ -286,10 +292,13 @@ bool mig_libvirt_domain_facts(MigConn *conn, const char *name_or_uuid, MigDomain
 }
 
 bool mig_libvirt_warm_target(MigConn *target, const MigDomainFacts *facts, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(target);
-  char *text = virConnectGetDomainCapabilities(target->vir, facts->emulator, facts->arch, facts->machine,
-                                               facts->virt_type, 0);
+  g_auto(MigLease) lease = {0};
+  char *text;
 
+  if (!mig_lease_take(target, MIG_LEASE_SHORT, &lease, error))
+    return false;
+  text = virConnectGetDomainCapabilities(lease.vir, facts->emulator, facts->arch, facts->machine,
+                                         facts->virt_type, 0);
   if (!text)
     return mig_virt_error_take(error, "the target cannot tell what %s can do there (%s)",
                                facts->emulator ? facts->emulator : "the emulator", target->uri);

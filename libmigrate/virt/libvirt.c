@@ -24,7 +24,11 @@ static gpointer event_thread(gpointer data) {
 
 static MigConn *libvirt_open(MigDriver *driver, const char *uri, unsigned timeout_ms, MigVirtEventFunc events,
                              gpointer user_data, GError **error) {
-  return mig_opener_open(((LibvirtDriver *)driver)->opener, uri, timeout_ms, events, user_data, error);
+  MigOpener *opener = ((LibvirtDriver *)driver)->opener;
+  MigEventSink *sink = NULL;
+  virConnectPtr vir = mig_opener_connect(opener, uri, timeout_ms, events, user_data, &sink, error);
+
+  return vir ? mig_conn_new(opener, uri, vir, sink) : NULL;
 }
 
 static void libvirt_close(MigConn *conn) {
@@ -50,7 +54,7 @@ static void libvirt_free(MigDriver *driver) {
   g_atomic_int_set(&self->stop, 1);
   g_main_context_wakeup(NULL);
   g_thread_join(self->thread);
-  mig_opener_free(self->opener);
+  mig_opener_unref(self->opener);
   g_free(self);
 }
 

@@ -30,7 +30,7 @@ const MigVirtErrorRow *mig_virt_error_rows(size_t *ret_n);
 MigVirtError mig_virt_error_classify(int domain, int code, const char *text);
 
 /* Translates this thread's last libvirt error; `format` says what was attempted. Returns false, for tail
- * calls. */
+ * calls. No argument may call libvirt: nearly all of its functions forget the last error first. */
 bool mig_virt_error_take(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 bool mig_virt_error_is_libvirt(const GError *error, int code);
 
@@ -172,7 +172,7 @@ bool mig_stats_success(virTypedParameterPtr params, int n);
 /* Does a virDomainJobType with that operation make it a migration under way? */
 bool mig_stats_job_is_migration(int type, int operation);
 
-/* ---- libvirt.c, events.c ----------------------------------------------------------------------------------
+/* ---- events.c, lease.c, connect.c ----------------------------------------------------------------------------------
  */
 
 /* Where events go. Apart from the connection, since libvirt's registrations keep it alive and not the other
@@ -186,28 +186,54 @@ void mig_event_sink_set(MigEventSink *sink, MigVirtEventFunc func, gpointer user
 /* Registers all callbacks. A driver that does not know an event is no error. */
 bool mig_events_register(virConnectPtr vir, MigEventSink *sink, GError **error);
 
+typedef struct MigOpener MigOpener;
+
+/* libvirt lets threads share a connection, but not well: while one waits in a long call, what another one sends may
+ * lie until the next packet or keepalive wakes the first (seen with libvirt 9.0: up to 5 s for a virDomainGetJobStats()
+ * beside a virDomainMigrateToURI3(); up to 9.7 there was a use of dead stack memory in the same place, too,
+ * CVE-2024-4418). So a connection here is a set of libvirt's: each call leases one that nobody else uses. */
 struct MigConn {
   gint refs; /* the owner's, and one for each call under way, so that close() need not wait for it */
-  virConnectPtr vir;
-  MigEventSink *sink;
+  MigOpener *opener;
   char *uri;
+  virConnectPtr vir; /* the first one, which has the events */
+  MigEventSink *sink;
+  GMutex lock;
+  GPtrArray *idle; /* of virConnectPtr, owned but for `vir`; under the lock */
 };
 
+MigConn *mig_conn_new(MigOpener *opener, const char *uri, virConnectPtr vir, MigEventSink *sink);
 MigConn *mig_conn_ref(MigConn *conn);
-/* The last one gives the connection to a thread that closes it, since virConnectClose() talks to the server.
- */
+/* The last one gives the connections to a thread that closes them, since virConnectClose() talks to the server. */
 void mig_conn_unref(MigConn *conn);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(MigConn, mig_conn_unref)
 
+typedef struct MigLease {
+  MigConn *conn;
+  virConnectPtr vir;
+} MigLease;
+
+/* For a call that answers soon, or for one that sits: that one leaves the connection with the events alone. */
+typedef enum MigLeaseKind { MIG_LEASE_SHORT, MIG_LEASE_LONG } MigLeaseKind;
+
+bool mig_lease_take(MigConn *conn, MigLeaseKind kind, MigLease *ret_lease, GError **error);
+void mig_lease_clear(MigLease *lease);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigLease, mig_lease_clear)
+
 /* The domain of a UUID; NO_DOMAIN if it is not defined there. */
-virDomainPtr mig_conn_domain(MigConn *conn, const char *uuid, GError **error);
+virDomainPtr mig_lease_domain(const MigLease *lease, const char *uuid, GError **error);
+/* Both at once, for a short call. */
+virDomainPtr mig_lease_take_domain(MigConn *conn, const char *uuid, MigLease *ret_lease, GError **error);
 
 /* connect.c: opens on a thread of its own and waits for at most timeout_ms. */
-typedef struct MigOpener MigOpener;
 MigOpener *mig_opener_new(void);
-void mig_opener_free(MigOpener *opener); /* opens that hang are left behind and clean up after themselves */
-MigConn *mig_opener_open(MigOpener *opener, const char *uri, unsigned timeout_ms, MigVirtEventFunc events,
-                         gpointer user_data, GError **error);
+MigOpener *mig_opener_ref(MigOpener *opener);
+void mig_opener_unref(MigOpener *opener); /* opens that hang are left behind and clean up after themselves */
+/* With ret_sink also subscribes to events. */
+virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned timeout_ms,
+                                 MigVirtEventFunc events, gpointer user_data, MigEventSink **ret_sink,
+                                 GError **error);
+void mig_close_aside(virConnectPtr vir);
 
 /* The operations, as in the vtable. */
 bool mig_libvirt_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **error);

@@ -4,16 +4,9 @@
 
 #include <string.h>
 
-virDomainPtr mig_conn_domain(MigConn *conn, const char *uuid, GError **error) {
-  virDomainPtr domain = virDomainLookupByUUIDString(conn->vir, uuid);
-
-  if (!domain)
-    mig_virt_error_take(error, "cannot look up domain %s", uuid);
-  return domain;
-}
-
 /* What the job on the domain is. False with an error only if the server could not be asked. */
-static bool read_job(virDomainPtr domain, bool *ret_active, bool *ret_outgoing, GError **error) {
+static bool read_job(virDomainPtr domain, const char *uuid, bool *ret_active, bool *ret_outgoing,
+                     GError **error) {
   virTypedParameterPtr params = NULL;
   int n = 0, type = VIR_DOMAIN_JOB_NONE;
   g_autoptr(GError) failure = NULL;
@@ -28,7 +21,7 @@ static bool read_job(virDomainPtr domain, bool *ret_active, bool *ret_outgoing, 
     return true;
   }
 
-  mig_virt_error_take(&failure, "cannot read the job of domain %s", virDomainGetName(domain));
+  mig_virt_error_take(&failure, "cannot read the job of domain %s", uuid);
   switch ((MigVirtError)failure->code) {
   case MIG_VIRT_ERROR_NOT_RUNNING: /* an inactive domain has no job */
   case MIG_VIRT_ERROR_NO_DOMAIN:   /* it went in between */
@@ -46,15 +39,15 @@ static bool read_job(virDomainPtr domain, bool *ret_active, bool *ret_outgoing, 
 }
 
 bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_auto(MigLease) lease = {0};
   g_autoptr(GError) failure = NULL;
-  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, &failure);
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, &failure);
   MigDomainStatus status = {.state = MIG_END_ABSENT};
   int state, reason, persistent;
   bool ok;
 
   /* The job first and the state last: a job seen to be over is then never paired with the state of before. */
-  ok = domain && read_job(domain, &status.job_active, &status.job_outgoing, &failure);
+  ok = domain && read_job(domain, uuid, &status.job_active, &status.job_outgoing, &failure);
   if (ok) {
     persistent = virDomainIsPersistent(domain);
     ok = persistent >= 0 && virDomainGetState(domain, &state, &reason, 0) == 0;
@@ -77,9 +70,9 @@ bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus 
 }
 
 bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  g_auto(MigLease) lease = {0};
   g_autoptr(GError) failure = NULL;
-  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, &failure);
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, &failure);
   MigSample sample = {0};
   virTypedParameterPtr params = NULL;
   int n = 0, type = VIR_DOMAIN_JOB_NONE, state, reason;
@@ -113,8 +106,8 @@ bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sampl
 }
 
 bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
-  g_autoptr(virDomain) domain = mig_conn_domain(conn, uuid, error);
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
   virTypedParameterPtr params = NULL;
   int n = 0, type = VIR_DOMAIN_JOB_NONE, operation;
 
