@@ -44,6 +44,10 @@ bool varlink_call_wants_more(const VarlinkCall *call) {
   return call->more;
 }
 
+bool varlink_call_is_oneway(const VarlinkCall *call) {
+  return call->oneway;
+}
+
 bool varlink_call_is_open(const VarlinkCall *call) {
   return call->connection && !call->connection->broken && !call->connection->hung_up;
 }

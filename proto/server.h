@@ -94,6 +94,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(VarlinkCall, varlink_call_unref)
 const VarlinkPeer *varlink_call_get_peer(const VarlinkCall *call);
 const char *varlink_call_get_method(const VarlinkCall *call); /* "io.handoffd.Agent.Start" */
 bool varlink_call_wants_more(const VarlinkCall *call);
+bool varlink_call_is_oneway(const VarlinkCall *call);
 
 /* False once the client is gone or the call has been answered for good. */
 bool varlink_call_is_open(const VarlinkCall *call);
