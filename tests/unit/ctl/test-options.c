@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The command line. */
+#include "agent/ctl/call.h"
+#include "agent/ctl/options.h"
+#include "tests/unit/core/rows.h"
+
+#include <string.h>
+
+static bool parse(Options *options, const char *line, GError **error) {
+  g_autofree char *whole = g_strconcat("handoffctl ", line, NULL);
+  g_auto(GStrv) argv = NULL;
+  int argc = 0;
+
+  assert_true(g_shell_parse_argv(whole, &argc, &argv, NULL));
+  return options_parse(options, argc, argv, error);
+}
+
+static const struct Good {
+  const char *name; /* the line */
+  VerbId verb;
+  unsigned n_args;
+} good[] = {
+    {"migrate web1 kvm2", VERB_MIGRATE, 2},
+    {"--json migrate web1 qemu+tcp://kvm2/system", VERB_MIGRATE, 2},
+    {"migrate -o tls=require web1 --set allow_post_copy=yes kvm2 --detach", VERB_MIGRATE, 2},
+    {"migrate --request-key 'drain 17' -- web1 kvm2", VERB_MIGRATE, 2},
+    {"migrate -- -web kvm2", VERB_MIGRATE, 2},
+    {"list", VERB_LIST, 0},
+    {"list --phase unfinished --phase aborted,failed --domain web1 -a", VERB_LIST, 0},
+    {"show web1 -j", VERB_SHOW, 1},
+    {"watch", VERB_WATCH, 0},
+    {"watch web1 --socket=/tmp/s", VERB_WATCH, 1},
+    {"abort web1 --no-wait", VERB_ABORT, 1},
+    {"tune web1 max_downtime_ms=1s", VERB_TUNE, 2},
+    {"tune web1 max_downtime_ms=500 progress_timeout_s=1min", VERB_TUNE, 3},
+    {"node", VERB_NODE, 0},
+};
+
+static void line_is_taken(void **state) {
+  const struct Good *row = *state;
+  g_auto(Options) options = {0};
+  g_autoptr(GError) error = NULL;
+
+  assert_true(parse(&options, row->name, &error));
+  assert_int_equal(options.verb, row->verb);
+  assert_int_equal(g_strv_length(options.args), row->n_args);
+}
+
+static const struct Bad {
+  const char *name; /* the line */
+  const char *says;
+} bad[] = {
+    {"", "Which verb?"},
+    {"fly", "no verb \"fly\": migrate, list"},
+    {"migrate web1", "handoffctl migrate DOMAIN TARGET"},
+    {"migrate web1 kvm2 kvm3", "handoffctl migrate DOMAIN TARGET"},
+    {"show", "handoffctl show JOB"},
+    {"node now", "handoffctl node"},
+    {"tune web1", "KEY=VALUE"},
+    {"tune web1 max_downtime_ms", "written KEY=VALUE, not \"max_downtime_ms\""},
+    {"tune web1 =3", "written KEY=VALUE"},
+    {"migrate a b -o maximum=3", "maximum=3: "},
+    {"migrate a b -o max_throttle_pct=100", "max_throttle_pct=100: "},
+    {"migrate a b -o tls=maybe", "tls=maybe: "},
+    {"migrate a b -o", "-o needs a value"},
+    {"list --socket", "--socket needs a value"},
+    {"list --json=yes", "--json takes no value"},
+    {"list --fast", "no option --fast"},
+    {"list -x", "no option -x"},
+    {"list --detach", "--detach has no meaning with list"},
+    {"migrate a b --phase pending", "--phase has no meaning with migrate"},
+    {"list --phase flying", "no phase \"flying\""},
+    {"migrate a b --request-key ''", "1 to 128"},
+    {"migrate a b --request-key gr\xc3\xbcn", "printable ASCII"},
+};
+
+static void line_is_refused(void **state) {
+  const struct Bad *row = *state;
+  g_auto(Options) options = {0};
+  g_autoptr(GError) error = NULL;
+
+  assert_false(parse(&options, row->name, &error));
+  if (!strstr(error->message, row->says))
+    fail_msg("\"%s\" does not say \"%s\"", error->message, row->says);
+}
+
+static void request_key_has_a_longest(void **state) {
+  g_autofree char *key = g_strnfill(128, 'k');
+  g_autofree char *longest = g_strdup_printf("migrate a b --request-key %s", key);
+  g_autofree char *longer = g_strdup_printf("migrate a b --request-key %sk", key);
+  g_auto(Options) options = {0}, other = {0};
+  g_autoptr(GError) error = NULL;
+
+  assert_true(parse(&options, longest, &error));
+  assert_false(parse(&other, longer, &error));
+}
+
+static void help_needs_no_verb(void **state) {
+  g_auto(Options) options = {0};
+
+  assert_true(parse(&options, "-h", NULL));
+  assert_true(options.help);
+}
+
+static void goals_are_typed_as_the_interface_has_them(void **state) {
+  g_auto(Options) options = {0};
+
+  assert_true(parse(&options,
+                    "migrate a b -o max_downtime_ms=2s -o allow_post_copy=on -o tls=require "
+                    "-o undefine_source=no -o bandwidth_bytes_per_s=1G",
+                    NULL));
+
+  json_t *policy = ctl_policy_json(&options.policy);
+  json_t *wanted = json_pack("{s:i, s:b, s:s, s:b, s:i}", "max_downtime_ms", 2000, "allow_post_copy", 1,
+                             "tls", "require", "undefine_source", 0, "bandwidth_bytes_per_s", 1 << 30);
+  assert_true(json_equal(policy, wanted));
+  json_decref(policy);
+  json_decref(wanted);
+}
+
+static void no_goals_are_no_policy(void **state) {
+  g_auto(Options) options = {0};
+
+  assert_true(parse(&options, "migrate a b", NULL));
+  assert_null(ctl_policy_json(&options.policy));
+}
+
+static void phases_are_a_set(void **state) {
+  g_auto(Options) options = {0};
+
+  assert_true(parse(&options, "list --phase unfinished,pending --phase failed", NULL));
+  assert_int_equal(options.phases->len, 5);
+}
+
+static void each_verb_and_option_has_a_summary(void **state) {
+  for (int i = 0; i < VERB_COUNT; i++) {
+    assert_non_null(options_verb((VerbId)i)->name);
+    assert_true(strlen(options_verb((VerbId)i)->summary) > 0);
+    assert_true(options_verb((VerbId)i)->min_args <= options_verb((VerbId)i)->max_args);
+  }
+  for (unsigned i = 0; options_option(i); i++) {
+    assert_non_null(options_option(i)->name);
+    assert_true(strlen(options_option(i)->summary) > 0);
+    assert_true(options_option(i)->verbs < 1u << VERB_COUNT);
+  }
+}
+
+int main(void) {
+  Tests tests = {0};
+
+  TESTS_ADD_ROWS(&tests, line_is_taken, good);
+  TESTS_ADD_ROWS(&tests, line_is_refused, bad);
+  tests_add(&tests, "request key has a longest", request_key_has_a_longest, NULL);
+  tests_add(&tests, "help needs no verb", help_needs_no_verb, NULL);
+  tests_add(&tests, "goals are typed as the interface has them", goals_are_typed_as_the_interface_has_them,
+            NULL);
+  tests_add(&tests, "no goals are no policy", no_goals_are_no_policy, NULL);
+  tests_add(&tests, "phases are a set", phases_are_a_set, NULL);
+  tests_add(&tests, "each verb and option has a summary", each_verb_and_option_has_a_summary, NULL);
+  return tests_run(&tests, "ctl-options");
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Whole verbs against a scripted agent: lost answers, streams that break off, errors. */
+#include "agent/ctl/ctl.h"
+#include "agent/ctl/failure.h"
+#include "tests/unit/core/rows.h"
+#include "tests/unit/ctl/jobs.h"
+
+#include <glib/gstdio.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* What the agent does with one connection: takes the calls, and answers each with the next line. */
+typedef struct Connection {
+  const char *replies[4]; /* ' for "; NULL: closes the connection instead */
+} Connection;
+
+typedef struct Scenario {
+  const char *name;
+  const char *line;
+  Connection connections[3];
+  unsigned n_connections;
+  int status;
+  const char *says; /* a part of what was printed, to either stream */
+} Scenario;
+
+#define JOB(phase, more)                                                                                     \
+  "'job':{'id':'0123456789abcdef','domain':{'name':'web1','uuid':'u'},'target':{'name':'kvm2',"              \
+  "'libvirt_uri':'x'},'phase':'" phase "','stage':'none'" more "}"
+#define STARTED   "{'parameters':{" JOB("preparing", "") ",'created':true}}"
+#define MOVING    "{'parameters':{" JOB("migrating", "") "},'continues':true}"
+#define SUCCEEDED "{'parameters':{" JOB("succeeded", ",'result':{'running_at':'target'}") "}}"
+#define ABORTED                                                                                              \
+  "{'parameters':{" JOB("aborted", ",'failure':{'cause':'USER_ABORT'},'result':{'running_at':'source'}") "}" \
+                                                                                                         "}"
+#define DEADLINE                                                                                             \
+  "{'parameters':{" JOB("aborted", ",'failure':{'cause':'DEADLINE'},'result':{'running_at':'source'}") "}}"
+
+static const Scenario scenarios[] = {
+    {"a move that succeeds",
+     "migrate web1 kvm2",
+     {{{STARTED}}, {{SUCCEEDED}}},
+     2,
+     0,
+     "web1 runs at kvm2 now."},
+    {"the answer is lost, and asked for again",
+     "migrate web1 kvm2 --detach",
+     {{{NULL}}, {{STARTED}}},
+     2,
+     0,
+     "asking again"},
+    {"the answer is lost twice",
+     "migrate web1 kvm2 --detach",
+     {{{NULL}}, {{NULL}}},
+     2,
+     3,
+     "did not come back"},
+    {"the agent is restarted while a move is followed",
+     "watch web1",
+     {{{MOVING, NULL}}, {{SUCCEEDED}}},
+     2,
+     0,
+     "The agent is back."},
+    {"a stream that ends before the job is taken up again",
+     "watch web1",
+     {{{"{'parameters':{" JOB("migrating", "") "}}"}}, {{ABORTED}}},
+     2,
+     11,
+     "was aborted"},
+    {"a deadline is a time out", "migrate web1 kvm2", {{{STARTED}}, {{MOVING, DEADLINE}}}, 2, 12, "DEADLINE"},
+    {"abort waits, and is done when the move was aborted",
+     "abort web1",
+     {{{STARTED}}, {{MOVING, ABORTED}}},
+     2,
+     0,
+     "runs on at the source"},
+    {"abort that comes too late", "abort web1", {{{STARTED}}, {{SUCCEEDED}}}, 2, 10, "Too late"},
+    {"abort without waiting", "abort web1 --no-wait", {{{STARTED}}}, 1, 0, "under way"},
+    {"an error as JSON",
+     "-j show x",
+     {{{"{'error':'io.handoffd.Agent.NoSuchJob','parameters':{'job':'x'}}"}}},
+     1,
+     5,
+     "{\"error\":\"io.handoffd.Agent.NoSuchJob\",\"parameters\":{\"job\":\"x\"}}\n"},
+    {"no permission",
+     "node",
+     {{{"{'error':'org.varlink.service.PermissionDenied'}"}}},
+     1,
+     13,
+     "group handoff"},
+    {"a reply without a job", "show x", {{{"{'parameters':{}}"}}}, 1, 1, "no job that can be understood"},
+    {"no varlink at all", "show x", {{{"HTTP/1.1 400"}}}, 1, 1, "does not speak as the agent does"},
+    {"a read is not asked for again", "show x", {{{NULL}}}, 1, 3, "cannot be reached"},
+    {"the stream as JSON, one object a line",
+     "-j watch web1",
+     {{{MOVING, SUCCEEDED}}},
+     1,
+     0,
+     "}}\n{\"job\":{"},
+};
+
+typedef struct Server {
+  const Scenario *scenario;
+  int fd;
+} Server;
+
+/* Reads up to one NUL. */
+static bool read_call(int fd) {
+  char c;
+
+  while (read(fd, &c, 1) == 1) {
+    if (c == '\0')
+      return true;
+  }
+  return false;
+}
+
+static gpointer serve(gpointer data) {
+  const Server *server = data;
+
+  for (unsigned i = 0; i < server->scenario->n_connections; i++) {
+    const char *const *replies = server->scenario->connections[i].replies;
+    int fd = accept(server->fd, NULL, NULL);
+
+    if (fd >= 0 && read_call(fd)) {
+      for (unsigned n = 0; n < 4 && replies[n]; n++) {
+        g_autofree char *text = g_strdelimit(g_strdup(replies[n]), "'", '"');
+
+        if (write(fd, text, strlen(text) + 1) < 0)
+          break;
+      }
+    }
+    close(fd);
+  }
+  return NULL;
+}
+
+static int listen_at(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+  g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+  assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+  assert_int_equal(listen(fd, 8), 0);
+  return fd;
+}
+
+static void scenario_ends_as_it_should(void **state) {
+  const Scenario *scenario = *state;
+  g_autofree char *directory = g_dir_make_tmp("handoffctl-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename(directory, "s", NULL);
+  g_autofree char *line = g_strdup_printf("handoffctl --socket %s %s", path, scenario->line);
+  g_auto(GStrv) argv = g_strsplit(line, " ", -1);
+  Server server = {scenario, listen_at(path)};
+  GThread *thread = g_thread_new("agent", serve, &server);
+  char *buffer = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&buffer, &size);
+  Ctl ctl = {.term = {.out = out, .err = out}};
+  ExitStatus status = ctl_run(&ctl, (int)g_strv_length(argv), argv);
+
+  fclose(out);
+  /* An agent that was not called as often as it was to be would wait for ever. */
+  shutdown(server.fd, SHUT_RDWR);
+  g_thread_join(thread);
+  close(server.fd);
+  g_unlink(path);
+  g_rmdir(directory);
+  if ((int)status != scenario->status || !strstr(buffer, scenario->says))
+    fail_msg("status %d, printed: %s", (int)status, buffer);
+  free(buffer);
+}
+
+static void no_agent_is_unreachable(void **state) {
+  g_auto(GStrv) argv = g_strsplit("handoffctl --socket /nonexistent/s node", " ", -1);
+  char *buffer = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&buffer, &size);
+  Ctl ctl = {.term = {.out = out, .err = out}};
+
+  assert_int_equal(ctl_run(&ctl, 4, argv), EXIT_UNREACHABLE);
+  fclose(out);
+  assert_non_null(strstr(buffer, "systemctl status handoffd"));
+  free(buffer);
+}
+
+static void help_tells_every_verb_key_and_status(void **state) {
+  g_auto(GStrv) argv = g_strsplit("handoffctl --help", " ", -1);
+  char *buffer = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&buffer, &size);
+  Ctl ctl = {.term = {.out = out, .err = out}};
+
+  assert_int_equal(ctl_run(&ctl, 2, argv), EXIT_DONE);
+  fclose(out);
+  for (int i = 0; i < VERB_COUNT; i++)
+    assert_non_null(strstr(buffer, options_verb((VerbId)i)->summary));
+  for (int i = 0; i < MIG_POLICY_KEY_COUNT; i++)
+    assert_non_null(strstr(buffer, mig_policy_key_info((MigPolicyKey)i)->name));
+  for (const ExitStatusInfo *row = exit_status_table(); row->summary; row++)
+    assert_non_null(strstr(buffer, row->summary));
+  free(buffer);
+}
+
+int main(void) {
+  Tests tests = {0};
+
+  TESTS_ADD_ROWS(&tests, scenario_ends_as_it_should, scenarios);
+  tests_add(&tests, "no agent is unreachable", no_agent_is_unreachable, NULL);
+  tests_add(&tests, "help tells every verb key and status", help_tells_every_verb_key_and_status, NULL);
+  return tests_run(&tests, "ctl-run");
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The last words about a job. */
+#include "agent/ctl/follow.h"
+#include "tests/unit/core/rows.h"
+#include "tests/unit/ctl/jobs.h"
+
+#include <stdlib.h>
+
+static const struct End {
+  const char *name;
+  const char *changes; /* members of the job; ' for " */
+  const char *text;    /* up to "next:", which test-exitcode knows */
+} ends[] = {
+    {"succeeded",
+     "{'phase':'succeeded','result':{'running_at':'target','evidence':'e','total_time_ms':5012,'downtime_ms':"
+     "41,"
+     "'transferred_bytes':1234567890}}",
+     "web1 runs at kvm2 now.\n  5.0 s in all, downtime 41 ms, 1.1 GiB transferred, 3 iterations.\n"},
+    {"succeeded, and nothing was counted",
+     "{'phase':'succeeded','progress':null,'result':{'running_at':'target'}}", "web1 runs at kvm2 now.\n"},
+    {"aborted",
+     "{'phase':'aborted','progress':null,'failure':{'cause':'USER_ABORT','phase':'migrating','stage':'pre_"
+     "copy',"
+     "'message':'uid 0 asked for it'},'result':{'running_at':'source','evidence':'source: running'}}",
+     "The move of web1 to kvm2 was aborted. web1 runs on at the source.\n"
+     "  cause: USER_ABORT, while migrating, pre_copy\n  uid 0 asked for it\n  seen: source: running\n"},
+    {"failed, with libvirt's words",
+     "{'phase':'failed','progress':null,'failure':{'cause':'LIBVIRT_ERROR','phase':'preparing','stage':'none'"
+     ","
+     "'message':'m','libvirt_code':38,'libvirt_message':'no "
+     "way'},'result':{'running_at':'source','evidence':''}}",
+     "The move of web1 to kvm2 failed. web1 runs on at the source.\n  cause: LIBVIRT_ERROR, while preparing\n"
+     "  m\n  libvirt says: no way (code 38)\n"},
+    {"failed, nobody knows where it runs",
+     "{'phase':'failed','progress':null,'failure':{'cause':'LINK_LOST'},'result':{'running_at':'unknown'}}",
+     "The move of web1 to kvm2 failed. Where web1 runs is not known: look at both ends before you start it "
+     "anywhere.\n  cause: LINK_LOST\n"},
+    {"failed, and runs nowhere",
+     "{'phase':'failed','progress':null,'failure':{'cause':'GUEST_STOPPED'},'result':{'running_at':'none'}}",
+     "The move of web1 to kvm2 failed. web1 runs at neither end.\n  cause: GUEST_STOPPED\n"},
+};
+
+static void end_reads(void **state) {
+  const struct End *row = *state;
+  g_autofree char *changes = g_strdelimit(g_strdup(row->changes), "'", '"');
+  json_t *json = job_new(json_loads(changes, 0, NULL));
+  char *buffer = NULL, *next;
+  size_t size = 0;
+  FILE *out = open_memstream(&buffer, &size);
+  Term term = {.out = out, .err = out};
+  JobView job;
+
+  assert_true(job_view_read(json, &job));
+  follow_summary(&term, &job);
+  fclose(out);
+  next = g_strrstr(buffer, "  next: ");
+  assert_true((next == NULL) == (job.phase == MIG_PHASE_SUCCEEDED));
+  if (next)
+    *next = '\0';
+  assert_string_equal(buffer, row->text);
+  free(buffer);
+  json_decref(json);
+}
+
+int main(void) {
+  Tests tests = {0};
+
+  TESTS_ADD_ROWS(&tests, end_reads, ends);
+  return tests_run(&tests, "ctl-summary");
+}
