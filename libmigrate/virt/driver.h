@@ -103,9 +103,9 @@ typedef struct MigMigrateRequest {
 
 typedef enum MigVirtEventKind {
   MIG_VIRT_EVENT_ITERATION, /* a new pass over memory began: `iteration` */
-  MIG_VIRT_EVENT_JOB_DONE,  /* a job ended: `final` (if success) */
-  MIG_VIRT_EVENT_STATE,     /* the domain's state changed: `state` */
-  MIG_VIRT_EVENT_CLOSED     /* the connection broke; no uuid */
+  MIG_VIRT_EVENT_JOB_DONE, /* a migration completed: `final`. libvirt 9 sends none if it failed or was cancelled */
+  MIG_VIRT_EVENT_STATE, /* the domain's state changed: `state` */
+  MIG_VIRT_EVENT_CLOSED /* the connection broke; no uuid */
 } MigVirtEventKind;
 
 typedef struct MigVirtEvent {
@@ -153,8 +153,9 @@ typedef struct MigDriverOps {
    * that is gone. now_ms and the smoothed bandwidth are the caller's to fill in. */
   bool (*job_stats)(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
 
-  /* Final numbers of the last migration, kept by libvirt at the source or the target. NOT_RUNNING: there are
-   * none. */
+  /* Final numbers of the last migration, kept by libvirt at the source or the target. NOT_RUNNING: there are none, as
+   * after post-copy. They may be of an earlier migration, in the other direction even: only for when JOB_DONE, which
+   * has the same numbers, was missed, and at the target. */
   bool (*final_stats)(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
 
   bool (*abort_job)(MigConn *conn, const char *uuid, GError **error);

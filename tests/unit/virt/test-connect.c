@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The libvirt driver against libvirt's own test driver, and against servers that are not there or do not answer. */
+#include "libmigrate/virt/libvirt.h"
+#include "tests/unit/virt/cmocka-all.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define UUID "6695eb01-f6a4-8304-79aa-97f2502e193f" /* of domain "test" at test:///default */
+
+static MigDriver *driver;
+static gint events;
+
+static int setup(void **state) {
+  driver = mig_driver_libvirt_new(NULL);
+  return driver ? 0 : -1;
+}
+
+static int teardown(void **state) {
+  mig_driver_free(driver);
+  return 0;
+}
+
+static void on_event(const MigVirtEvent *event, gpointer user_data) {
+  if (event->kind == MIG_VIRT_EVENT_STATE)
+    g_atomic_int_inc(&events);
+}
+
+static MigConn *open_test(void) {
+  g_autoptr(GError) error = NULL;
+  MigConn *conn = driver->ops->open(driver, "test:///default", 5000, on_event, NULL, &error);
+
+  assert_non_null(conn);
+  return conn;
+}
+
+static void a_host_tells_its_name_and_versions(void **state) {
+  MigConn *conn = open_test();
+  g_auto(MigHostFacts) facts = {0};
+
+  assert_true(driver->ops->is_alive(conn));
+  assert_true(driver->ops->host_facts(conn, &facts, NULL));
+  assert_non_null(facts.hostname);
+  assert_true(facts.libvirt_version >= 8005000);
+  driver->ops->close(conn);
+}
+
+static void a_domain_is_found_by_name_and_by_uuid(void **state) {
+  static const char *const names[] = {"test", UUID};
+  MigConn *conn = open_test();
+
+  for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+    g_auto(MigDomainFacts) facts = {0};
+
+    assert_true(driver->ops->domain_facts(conn, names[i], &facts, NULL));
+    assert_string_equal(facts.uuid, UUID);
+    assert_string_equal(facts.name, "test");
+    assert_int_equal(facts.state, MIG_END_RUNNING);
+    assert_true(facts.persistent);
+    assert_int_equal(facts.memory_bytes, 8 * MIG_GIB_BYTES);
+  }
+  driver->ops->close(conn);
+}
+
+static void a_domain_that_is_not_there_is_an_error_for_facts_and_an_answer_for_status(void **state) {
+  static const char *const names[] = {"nobody", "00000000-0000-4000-8000-000000000000"};
+  MigConn *conn = open_test();
+  MigDomainStatus status;
+  MigSample sample;
+
+  for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+    g_auto(MigDomainFacts) facts = {0};
+    g_autoptr(GError) error = NULL;
+
+    assert_false(driver->ops->domain_facts(conn, names[i], &facts, &error));
+    assert_int_equal(error->code, MIG_VIRT_ERROR_NO_DOMAIN);
+  }
+  assert_true(driver->ops->domain_status(conn, names[1], &status, NULL));
+  assert_int_equal(status.state, MIG_END_ABSENT);
+  assert_false(status.job_active);
+  assert_true(driver->ops->job_stats(conn, names[1], &sample, NULL));
+  assert_true(sample.valid);
+  assert_false(sample.active);
+  driver->ops->close(conn);
+}
+
+static void a_running_domain_without_a_job_says_so(void **state) {
+  MigConn *conn = open_test();
+  MigDomainStatus status;
+
+  assert_true(driver->ops->domain_status(conn, UUID, &status, NULL));
+  assert_int_equal(status.state, MIG_END_RUNNING);
+  assert_false(status.job_active);
+  driver->ops->close(conn);
+}
+
+static void events_come_until_close_and_not_after_it(void **state) {
+  MigConn *conn = open_test(), *other = open_test();
+  gint before;
+
+  g_atomic_int_set(&events, 0);
+  assert_true(driver->ops->suspend(conn, UUID, NULL));
+  for (int i = 0; i < 500 && g_atomic_int_get(&events) < 2; i++)
+    g_usleep(10000);
+  assert_int_equal(g_atomic_int_get(&events), 2);
+
+  driver->ops->close(other);
+  driver->ops->close(open_test());
+  assert_true(driver->ops->resume(conn, UUID, NULL));
+  for (int i = 0; i < 500 && g_atomic_int_get(&events) < 3; i++)
+    g_usleep(10000);
+  driver->ops->close(conn);
+  before = g_atomic_int_get(&events);
+  assert_int_equal(before, 3);
+}
+
+static void what_the_hypervisor_cannot_do_is_unsupported(void **state) {
+  MigConn *conn = open_test();
+  MigMigrateRequest request = {.uuid = UUID, .target_uri = "test:///default"};
+  g_autoptr(GError) error = NULL;
+
+  mig_policy_init(&request.policy);
+  assert_false(driver->ops->migrate(conn, &request, &error));
+  assert_int_equal(error->code, MIG_VIRT_ERROR_UNSUPPORTED);
+  g_clear_error(&error);
+  assert_false(driver->ops->start_post_copy(conn, UUID, &error));
+  assert_int_equal(error->code, MIG_VIRT_ERROR_UNSUPPORTED);
+  driver->ops->close(conn);
+}
+
+static void bad_uris_are_told_apart_with_clear_text(void **state) {
+  static const struct {
+    const char *uri;
+    MigVirtError error;
+  } rows[] = {
+      {"", MIG_VIRT_ERROR_INVALID},
+      {"qemu+smoke://x/system", MIG_VIRT_ERROR_INVALID},
+      {"qemu+tcp://[::bad/system", MIG_VIRT_ERROR_INVALID},
+      {"not a uri at all", MIG_VIRT_ERROR_INVALID},
+      {"qemu+tcp://127.0.0.1:1/system", MIG_VIRT_ERROR_UNREACHABLE},
+      {"qemu+tcp://no-such-host.invalid/system", MIG_VIRT_ERROR_UNREACHABLE},
+      {"qemu+unix:///system?socket=/nonexistent/sock", MIG_VIRT_ERROR_UNREACHABLE},
+  };
+
+  for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    g_autoptr(GError) error = NULL;
+
+    assert_null(driver->ops->open(driver, rows[i].uri, 15000, NULL, NULL, &error));
+    if (error->code != (int)rows[i].error)
+      print_message("# %s: %s\n", rows[i].uri, error->message);
+    assert_int_equal(error->code, rows[i].error);
+    assert_non_null(strstr(error->message, *rows[i].uri ? rows[i].uri : "URI"));
+  }
+}
+
+/* A socket whose connections the kernel accepts and nobody ever answers: a libvirtd that is stopped. */
+static int deaf_server(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+  g_strlcpy(address.sun_path, path, sizeof address.sun_path);
+  unlink(path);
+  assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+  assert_int_equal(listen(fd, 64), 0);
+  return fd;
+}
+
+/* How many connected; lets go of them. */
+static unsigned waiting_clients(int fd) {
+  unsigned n = 0;
+  int client;
+
+  while ((client = accept(fd, NULL, NULL)) >= 0) {
+    close(client);
+    n++;
+  }
+  return n;
+}
+
+static void a_server_that_does_not_answer_costs_the_time_asked_for_and_one_connection(void **state) {
+  g_autofree char *path = g_strdup_printf("%s/virt-connect-%d.sock", g_get_tmp_dir(), (int)getpid());
+  g_autofree char *uri = g_strdup_printf("qemu+unix:///system?socket=%s", path);
+  int fd = deaf_server(path);
+
+  for (int i = 0; i < 5; i++) {
+    g_autoptr(GError) error = NULL;
+    gint64 begin = g_get_monotonic_time(), took_ms;
+
+    assert_null(driver->ops->open(driver, uri, 100, NULL, NULL, &error));
+    took_ms = (g_get_monotonic_time() - begin) / 1000;
+    assert_int_equal(error->code, MIG_VIRT_ERROR_TIMEOUT);
+    assert_in_range(took_ms, 99, 2000);
+  }
+
+  /* Each new try took over the one before. Closing it ends the thread that hangs in it. */
+  assert_int_equal(waiting_clients(fd), 1);
+  close(fd);
+  unlink(path);
+}
+
+static gpointer many_calls(gpointer data) {
+  for (int i = 0; i < 50; i++) {
+    MigDomainStatus status;
+
+    assert_true(driver->ops->domain_status(data, UUID, &status, NULL));
+  }
+  return NULL;
+}
+
+static void threads_share_a_connection(void **state) {
+  MigConn *conn = open_test();
+  GThread *threads[8];
+
+  for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
+    threads[i] = g_thread_new("caller", many_calls, conn);
+  for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
+    g_thread_join(threads[i]);
+  driver->ops->close(conn);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_host_tells_its_name_and_versions),
+      cmocka_unit_test(a_domain_is_found_by_name_and_by_uuid),
+      cmocka_unit_test(a_domain_that_is_not_there_is_an_error_for_facts_and_an_answer_for_status),
+      cmocka_unit_test(a_running_domain_without_a_job_says_so),
+      cmocka_unit_test(events_come_until_close_and_not_after_it),
+      cmocka_unit_test(what_the_hypervisor_cannot_do_is_unsupported),
+      cmocka_unit_test(bad_uris_are_told_apart_with_clear_text),
+      cmocka_unit_test(threads_share_a_connection),
+      cmocka_unit_test(a_server_that_does_not_answer_costs_the_time_asked_for_and_one_connection),
+  };
+
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
