@@ -49,6 +49,11 @@ static void set_events(Connection *connection, uint32_t events) {
     connection->events = events;
 }
 
+/* Output waits from now on. At once, as this may be far from settle(): an answer from outside of a round. */
+void connection_watch_output(Connection *connection) {
+  set_events(connection, connection->events | EPOLLOUT);
+}
+
 static uint32_t wanted_events(const Connection *connection) {
   uint32_t events = connection->output ? EPOLLOUT : 0;
 
@@ -92,7 +97,9 @@ void connection_close(Connection *connection, bool tell) {
   if (connection->poll.fd < 0)
     return;
 
-  close(connection->poll.fd); /* which takes it out of epoll too */
+  /* close() would do, were there never a child between fork() and exec() that holds the socket as well. */
+  epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, connection->poll.fd, NULL);
+  close(connection->poll.fd);
   connection->poll.fd = -1;
   connection->broken = true;
   for (ListKind kind = 0; kind < N_LISTS; kind++)

@@ -46,8 +46,10 @@ static void enqueue(Connection *connection, const char *data, size_t length, GBy
     chunk.bytes = g_bytes_new(data, length);
   }
 
-  if (!connection->output)
+  if (!connection->output) {
     connection->output = g_array_new(FALSE, FALSE, sizeof(Chunk));
+    connection_watch_output(connection);
+  }
   g_array_append_val(connection->output, chunk);
   connection->queued_bytes += length;
 }

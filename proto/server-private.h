@@ -149,6 +149,7 @@ void connection_close(Connection *connection, bool tell);
 void connection_free(Connection *connection);
 void connection_handle_event(Connection *connection, uint32_t events);
 void connection_continue(Connection *connection);
+void connection_watch_output(Connection *connection);
 void connection_answered(Connection *connection);
 void connection_break(Connection *connection);
 bool connection_is_clogged(const Connection *connection);
