@@ -12,6 +12,9 @@
 #include <grp.h>
 #include <string.h>
 
+/* How late a deadline or a timeout may be seen. */
+#define TICK_MS 250
+
 uint64_t agent_now_ms(void) {
   return (uint64_t)g_get_monotonic_time() / 1000;
 }
@@ -153,7 +156,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   agent->hypervisor =
       hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent);
   agent->lookup = lookup_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
-  agent->tick = start_timer(agent, 1000, on_tick);
+  agent->tick = start_timer(agent, TICK_MS, on_tick);
   agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
   adopt_jobs(agent);
   return agent;

@@ -26,7 +26,7 @@ typedef struct Agent {
   char *hostname;
   gid_t group_gid; /* (gid_t)-1: there is no such group */
   int64_t started_usec;
-  unsigned starting; /* calls of Start that wait for libvirtd or for the disk */
+  unsigned starting; /* calls of Start that wait for libvirtd */
   bool store_failing;
   bool hypervisor_said; /* what was last said of libvirtd in the journal: that it answers */
   bool hypervisor_said_once;

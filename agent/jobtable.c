@@ -83,7 +83,8 @@ static Job *find_by_domain(const JobTable *table, const char *text) {
   for (guint i = table->all->len; i > 0; i--) {
     Job *job = table->all->pdata[i - 1];
 
-    if (strcmp(job->domain_name, text) != 0 && g_ascii_strcasecmp(job->domain_uuid, text) != 0)
+    if (!job->durable ||
+        (strcmp(job->domain_name, text) != 0 && g_ascii_strcasecmp(job->domain_uuid, text) != 0))
       continue;
     if (!job_is_final(job))
       return job;
@@ -97,7 +98,7 @@ JobLookup job_table_find(JobTable *table, const char *text, Job **ret_job, GPtrA
   g_autoptr(GPtrArray) candidates = NULL;
   Job *job = job_table_find_id(table, text);
 
-  if (!job)
+  if (!job || !job->durable)
     job = find_by_domain(table, text);
   if (job) {
     *ret_job = job;
@@ -109,7 +110,7 @@ JobLookup job_table_find(JobTable *table, const char *text, Job **ret_job, GPtrA
   candidates = g_ptr_array_new();
   for (guint i = 0; i < table->all->len; i++) {
     job = table->all->pdata[i];
-    if (g_str_has_prefix(job->id, text))
+    if (job->durable && g_str_has_prefix(job->id, text))
       g_ptr_array_add(candidates, job);
   }
   if (candidates->len == 0)
@@ -195,13 +196,15 @@ unsigned job_table_queue_position(const JobTable *table, const Job *job) {
 }
 
 Job *job_table_find_expired(const JobTable *table, unsigned keep, int64_t finished_before_usec) {
-  bool too_many = job_table_count_final(table) > keep;
+  Job *first = NULL;
 
   for (guint i = 0; i < table->all->len; i++) {
     Job *job = table->all->pdata[i];
 
-    if (job_is_final(job) && (too_many || job->finished_usec < finished_before_usec))
-      return job;
+    if (job_is_final(job) && (!first || job->finished_usec < first->finished_usec))
+      first = job;
   }
+  if (first && (job_table_count_final(table) > keep || first->finished_usec < finished_before_usec))
+    return first;
   return NULL;
 }

@@ -18,7 +18,7 @@ void job_table_remove(JobTable *table, Job *job);
 
 typedef enum JobLookup { JOB_LOOKUP_FOUND, JOB_LOOKUP_NONE, JOB_LOOKUP_AMBIGUOUS } JobLookup;
 
-/* By id, by a prefix of one (of four digits or more), or by a domain's name or UUID: its unfinished job, else its
+/* Of the jobs that have been accepted (are durable), by id, by a prefix of one (of four digits or more), or by a domain's name or UUID: its unfinished job, else its
  * newest. When ambiguous, ret_candidates (may be NULL) gets the jobs; the container is the caller's. */
 JobLookup job_table_find(JobTable *table, const char *text, Job **ret_job, GPtrArray **ret_candidates);
 
@@ -44,5 +44,5 @@ Job *job_table_next_pending(const JobTable *table);
 /* 1: the next one to start. 0: it does not wait. */
 unsigned job_table_queue_position(const JobTable *table, const Job *job);
 
-/* The oldest final job that is to be forgotten under these limits, or NULL. */
+/* The final job that ended first, if it is to be forgotten under these limits, or NULL. */
 Job *job_table_find_expired(const JobTable *table, unsigned keep, int64_t finished_before_usec);

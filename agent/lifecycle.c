@@ -126,7 +126,7 @@ static void log_end(const Job *job) {
             job->failure.message);
 }
 
-/* Takes `evidence`. */
+/* Takes `evidence`. The job stays in the table for now: lifecycle_tick() forgets old ones. */
 static void finish(Agent *agent, Job *job, MigPhase phase, const char *running_at, char *evidence) {
   g_autofree char *message = NULL;
 
@@ -143,7 +143,6 @@ static void finish(Agent *agent, Job *job, MigPhase phase, const char *running_a
   enter_phase(agent, job, phase, message);
   log_end(job);
   state_changed(agent, job);
-  forget_old_jobs(agent);
   lifecycle_admit(agent);
 }
 
@@ -351,6 +350,7 @@ static void note_silence(struct JobRun *run, const WorkerReport *report) {
                   report->error ? report->error->message : "no reason given");
   else
     job_add_event(run->job, "warning", MIG_CAUSE_NONE, "libvirt tells again how far it is");
+  state_changed(run->agent, run->job);
 }
 
 static void on_sample(struct JobRun *run, const WorkerReport *report) {
@@ -392,7 +392,7 @@ static void on_returned(struct JobRun *run, const WorkerReport *report) {
                 report->error->message);
   if (job->failure.cause == MIG_CAUSE_NONE)
     run->error = g_error_copy(report->error);
-  watch_notify(run->agent, job, true);
+  state_changed(run->agent, job);
 }
 
 /* Of the migration's own error, when nobody had asked for an end. */

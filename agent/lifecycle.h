@@ -32,7 +32,7 @@ void lifecycle_save(Agent *agent, Job *job, StoreDoneFunc done, gpointer user_da
 /* Takes up a job that was read back. */
 void lifecycle_adopt(Agent *agent, Job *job);
 
-/* About once a second. */
+/* Some times a second: deadlines, timeouts, what is to be written again, what is to be forgotten. */
 void lifecycle_tick(Agent *agent);
 
 void lifecycle_handle_event(Agent *agent, const MigVirtEvent *event);

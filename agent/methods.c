@@ -80,8 +80,9 @@ static void method_list(VarlinkCall *call, json_t *parameters, gpointer user_dat
   for (guint i = 0; i < all->len; i++) {
     const Job *job = all->pdata[i];
 
-    if (!wanted[job->phase] || (domain && strcmp(domain, job->domain_name) != 0 &&
-                                g_ascii_strcasecmp(domain, job->domain_uuid) != 0))
+    if (!job->durable || !wanted[job->phase] ||
+        (domain && strcmp(domain, job->domain_name) != 0 &&
+         g_ascii_strcasecmp(domain, job->domain_uuid) != 0))
       continue;
     json_array_append_new(jobs, job_to_summary(job));
   }

@@ -20,6 +20,7 @@
 typedef struct Start {
   Agent *agent;
   VarlinkCall *call;
+  bool counted; /* in Agent.starting: no job of it is in the table yet */
   char *domain;
   char *target_name;
   char *target_uri;
@@ -33,7 +34,7 @@ typedef struct Start {
 static void start_free(Start *start) {
   if (!start)
     return;
-  if (start->call)
+  if (start->counted)
     start->agent->starting--;
   g_clear_pointer(&start->call, varlink_call_unref);
   g_free(start->domain);
@@ -260,6 +261,8 @@ static void on_domain(const MigDomainFacts *facts, const GError *error, gpointer
     methods_error(start->call, "DomainBusy", json_pack("{ss ss}", "domain", facts->name, "job", busy->id));
     return;
   }
+  agent->starting--;
+  start->counted = false;
   lifecycle_accept(agent, make_job(start, facts), on_accepted, start);
   (void)g_steal_pointer(&start);
 }
@@ -269,6 +272,7 @@ void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
 
   start->agent = user_data;
   start->agent->starting++;
+  start->counted = true;
   start->call = varlink_call_ref(call);
   start->domain = g_strdup(get_text(parameters, "domain"));
   start->digest = digest_of(parameters);

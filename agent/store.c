@@ -362,7 +362,8 @@ bool store_load(Store *store, StoreLoadFunc func, gpointer user_data, GError **e
       continue;
     id = g_strndup(entry->d_name, strlen(entry->d_name) - strlen(RECORD_SUFFIX));
     record = read_record(store->directory_fd, entry->d_name, &local);
-    if (!record) {
+    /* What cannot be read today may be read tomorrow: only what was read and is no record is set aside. */
+    if (g_error_matches(local, G_IO_ERROR, G_IO_ERROR_INVALID_DATA)) {
       g_autofree char *bad = g_strconcat(entry->d_name, BAD_SUFFIX, NULL);
 
       renameat(store->directory_fd, entry->d_name, store->directory_fd, bad);

@@ -12,8 +12,8 @@ typedef struct Store Store;
  * was there before is then still there, whole. */
 typedef void (*StoreDoneFunc)(const char *id, const GError *error, gpointer user_data);
 
-/* Called for each record at load, or, with `error`, for one that is no record: it has been set aside under
- * its name with ".bad" behind. `record` is borrowed. */
+/* Called for each record at load, or, with `error`, for one that cannot be read, or is no record: that one has
+ * been set aside under its name with ".bad" behind. `record` is borrowed. */
 typedef void (*StoreLoadFunc)(const char *id, json_t *record, const GError *error, gpointer user_data);
 
 /* Opens (and makes, mode 0700) the directory, and locks it: two agents on one state directory is an error.

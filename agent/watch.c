@@ -107,7 +107,10 @@ static void tell(Agent *agent, Job *job) {
   }
 }
 
+/* A job that is not durable has not been accepted: nobody knows of it. */
 static bool is_watched(const Agent *agent, const Job *job) {
+  if (!job->durable)
+    return false;
   return agent->watchers->len > 0 || (job->watchers && job->watchers->len > 0);
 }
 
@@ -168,7 +171,7 @@ void watch_add(Agent *agent, Job *job, VarlinkCall *call) {
   }
   g_ptr_array_add(agent->watchers, watcher_new(agent, NULL, call));
   for (guint i = 0; i < all->len; i++)
-    if (!job_is_final(all->pdata[i]))
+    if (!job_is_final(all->pdata[i]) && ((const Job *)all->pdata[i])->durable)
       greet(agent, all->pdata[i], call, false);
 }
 
