@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# handoffd on the lab's nodes, for tests. Needs lib/tap.sh and a lab that is up; the programs come from
+# HANDOFFD and HANDOFFCTL, else from the checkout's build directory.
+
+HANDOFFD=${HANDOFFD:-$TAP_HOME/../../build/agent/handoffd}
+HANDOFFCTL=${HANDOFFCTL:-$TAP_HOME/../../build/agent/ctl/handoffctl}
+declare -A agent_pid
+
+agent_dir() { printf '%s/agent-%s' "$LAB_DIR" "$1"; }
+
+# agent_start NODE: state is kept over an agent_stop or agent_kill
+agent_start() {
+    local dir
+    dir=$(agent_dir "$1")
+    mkdir -p "$dir"
+    [[ -e $dir/conf ]] || : >"$dir/conf"
+    "$LAB" exec "$1" "$HANDOFFD" --config "$dir/conf" --socket "$dir/socket" --state-dir "$dir/state" \
+        >>"$dir/log" 2>&1 &
+    agent_pid[$1]=$!
+    wait_until 10 agent_answers "$1" || { cat "$dir/log"; bail "handoffd on node $1 does not start"; }
+}
+
+agent_answers() { [[ $(ctl "$1" -j node 2>/dev/null | jq .libvirt_reachable) == true ]]; }
+
+# agent_signal NODE SIGNAL: to the program itself, whose pid lab exec is
+agent_signal() { kill "-$2" "${agent_pid[$1]}"; }
+
+# agent_end NODE SIGNAL: and waits for its end; leaves its status in agent_status. Not for a subshell.
+agent_end() {
+    agent_status=0
+    agent_signal "$1" "$2"
+    wait "${agent_pid[$1]}" 2>/dev/null || agent_status=$?
+}
+
+# ctl NODE ARGUMENTS...: handoffctl to the agent of a node
+ctl() {
+    local node=$1
+    shift
+    "$HANDOFFCTL" --socket "$(agent_dir "$node")/socket" "$@"
+}
+
+# job NODE JOB FILTER: one fact of a job
+job() { ctl "$1" -j show "$2" | jq -r ".job | $3"; }
+
+job_is() { # job_is NODE JOB FILTER VALUE, for wait_until
+    [[ $(job "$1" "$2" "$3") == "$4" ]]
+}
