@@ -113,6 +113,11 @@ void job_clear_failure(Job *job) {
   job->revision++;
 }
 
+void job_set_next_action(Job *job, const char *text) {
+  g_free(job->next_action);
+  job->next_action = g_strdup(text);
+}
+
 bool job_is_final(const Job *job) {
   return mig_phase_is_final(job->phase);
 }

@@ -84,7 +84,7 @@ struct Job {
 
   /* Of this process only. */
   bool durable;           /* a record of it is on stable storage */
-  struct JobRun *run;     /* while a worker is at it; owned by lifecycle.c */
+  struct JobRun *run;     /* while a worker is at it; of run.c */
   GPtrArray *watchers;    /* owned by watch.c */
   bool watch_pending;     /* watchers are yet to be told of a change */
   uint64_t watched_ms;    /* when they were told last */
@@ -109,6 +109,9 @@ bool job_note_failure(Job *job, MigCause cause, const GError *error, const char 
 
 /* Forgets a noted cause: the move succeeded in spite of it. */
 void job_clear_failure(Job *job);
+
+/* What the agent waits for or does next; NULL: nothing worth saying. */
+void job_set_next_action(Job *job, const char *text);
 
 bool job_is_final(const Job *job);
 

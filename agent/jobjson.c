@@ -222,8 +222,6 @@ static json_t *job_common(const Job *job) {
   set_time(object, "started_usec_realtime", job->started_usec);
   set_time(object, "finished_usec_realtime", job->finished_usec);
   set_string(object, "next_action", job->next_action);
-  if (job->failure.cause != MIG_CAUSE_NONE)
-    json_object_set_new_nocheck(object, "failure", failure_to_json(&job->failure));
   if (job_is_final(job))
     json_object_set_new_nocheck(object, "result", result_to_json(job));
   return object;
@@ -235,6 +233,9 @@ json_t *job_to_json(const Job *job, const JobContext *context, JobView view) {
   if (job->deadline_ms > 0 && !job_is_final(job))
     set_time(object, "deadline_usec_realtime",
              context->now_usec + ((int64_t)job->deadline_ms - (int64_t)context->now_ms) * 1000);
+  /* Until the end it is what the end will be blamed on, should there be one: the domain may still arrive. */
+  if (job_is_final(job) && job->failure.cause != MIG_CAUSE_NONE)
+    json_object_set_new_nocheck(object, "failure", failure_to_json(&job->failure));
   if (job->phase == MIG_PHASE_PENDING)
     json_object_set_new_nocheck(object, "pending", pending_to_json(job, context));
   if (job->have_sample)
@@ -254,7 +255,7 @@ json_t *job_to_summary(const Job *job) {
   set_string(object, "phase", mig_phase_name(job->phase));
   set_string(object, "stage", mig_stage_name(job->stage));
   json_object_set_new_nocheck(object, "percent", json_integer(job->percent));
-  if (job->failure.cause != MIG_CAUSE_NONE)
+  if (job_is_final(job) && job->failure.cause != MIG_CAUSE_NONE)
     set_string(object, "cause", mig_cause_name(job->failure.cause));
   set_time(object, "created_usec_realtime", job->created_usec);
   set_time(object, "finished_usec_realtime", job->finished_usec);
@@ -274,6 +275,8 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
 
   set_string(agent, "request_digest", job->request_digest);
   json_object_set_new_nocheck(wire, "events", events_to_json(job, JOB_EVENTS_MAX));
+  if (job->failure.cause != MIG_CAUSE_NONE)
+    json_object_set_new_nocheck(wire, "failure", failure_to_json(&job->failure));
   if (job->have_sample)
     json_object_set_new_nocheck(wire, "progress", progress_to_json(job, &then));
   return json_pack("{si so so}", "format", RECORD_FORMAT, "job", wire, "agent", agent);

@@ -39,3 +39,26 @@ void lifecycle_handle_event(Agent *agent, const MigVirtEvent *event);
 
 /* Lets go of a job that is being worked on: its migration goes on without us. True if a thread is left behind. */
 bool lifecycle_detach(Job *job);
+
+/* --- for run.c --- */
+
+/* Tells whoever watches of a change of state. */
+void lifecycle_announce(Agent *agent, Job *job);
+
+/* The same, and puts it on stable storage. */
+void lifecycle_state_changed(Agent *agent, Job *job);
+
+void lifecycle_enter_phase(Agent *agent, Job *job, MigPhase phase, const char *message);
+
+/* A record could not be written: says so, and tries again later. */
+void lifecycle_note_save_failure(Agent *agent, const char *id, const GError *error);
+
+/* An end that somebody decided on is an abort; an end that came by itself is a failure. */
+MigPhase lifecycle_phase_of_cause(MigCause cause);
+
+/* Ends the job, and frees its run. Takes `evidence`; `running_at` is static. The job stays in the table for now:
+ * lifecycle_tick() forgets old ones. */
+void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *running_at, char *evidence);
+
+/* The same for a job of which nothing was moved, and nothing will be. */
+void lifecycle_finish_unmoved(Agent *agent, Job *job);

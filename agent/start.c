@@ -70,15 +70,45 @@ static bool take_request_key(Start *start, json_t *parameters) {
   return true;
 }
 
-/* A URI has a scheme; a name has not. */
-static bool looks_like_uri(const char *target) {
-  return strstr(target, "://") != NULL;
+/* libvirt can be told by a URI to run a program of the caller's choice, as the agent's user, to get through to the
+ * target. The configuration may do that; a caller may not. */
+static bool runs_a_program(GUri *uri) {
+  static const char *const parameters[] = {"command", "netcat", "proxy"};
+  g_autoptr(GHashTable) query = NULL;
+
+  if (g_str_has_suffix(g_uri_get_scheme(uri), "+ext"))
+    return true;
+  if (!g_uri_get_query(uri))
+    return false;
+  query = g_uri_parse_params(g_uri_get_query(uri), -1, "&;", G_URI_PARAMS_CASE_INSENSITIVE, NULL);
+  for (size_t i = 0; i < G_N_ELEMENTS(parameters); i++)
+    if (!query || g_hash_table_contains(query, parameters[i]))
+      return true;
+  return false;
+}
+
+/* NULL: a caller may name it as a target. */
+static const char *find_fault_with_uri(const char *target) {
+  g_autoptr(GUri) uri = NULL;
+
+  if (!strstr(target, "://"))
+    return "the configuration has no [Target] of that name, and it is no libvirt URI such as "
+           "qemu+tls://node-b/system";
+  uri = g_uri_parse(target, G_URI_FLAGS_NONE, NULL);
+  if (!uri)
+    return "it is no well-formed URI; one is qemu+tls://node-b/system";
+  if (runs_a_program(uri))
+    return "a URI that has the agent run a program (transport ext; command, netcat, proxy) is taken from a "
+           "[Target] of "
+           "the configuration only";
+  return NULL;
 }
 
 static bool take_target(Start *start, json_t *parameters) {
   const char *target = get_text(parameters, "target");
   const char *migrate_uri = get_text(parameters, "migrate_uri");
   const ConfigTarget *configured = config_find_target(start->agent->config, target);
+  const char *fault;
 
   if (configured) {
     start->target_name = g_strdup(configured->name);
@@ -86,12 +116,9 @@ static bool take_target(Start *start, json_t *parameters) {
     start->migrate_uri = g_strdup(migrate_uri ? migrate_uri : configured->migrate_uri);
     return true;
   }
-  if (!looks_like_uri(target)) {
-    methods_error(
-        start->call, "NoSuchTarget",
-        json_pack("{ss ss}", "target", target, "message",
-                  "the configuration has no [Target] of that name, and it is no libvirt URI such as "
-                  "qemu+tls://node-b/system"));
+  fault = find_fault_with_uri(target);
+  if (fault) {
+    methods_error(start->call, "NoSuchTarget", json_pack("{ss ss}", "target", target, "message", fault));
     return false;
   }
   start->target_uri = g_strdup(target);

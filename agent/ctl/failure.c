@@ -20,8 +20,8 @@ typedef struct ErrorRow {
 } ErrorRow;
 
 static const ErrorRow errors[] = {
-    {AGENT "HypervisorUnavailable", EXIT_FAILED,
-     "The libvirtd of this node ({uri}) does not answer: {message}", "See systemctl status libvirtd."},
+    {AGENT "HypervisorUnavailable", EXIT_FAILED, "libvirt does not answer: {message}",
+     "See systemctl status libvirtd."},
     {AGENT "NoSuchDomain", EXIT_NOT_FOUND, "There is no domain \"{domain}\" on this node.",
      "virsh list --all shows those that are there."},
     {AGENT "NoSuchJob", EXIT_NOT_FOUND, "There is no job \"{job}\".",

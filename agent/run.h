@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job that is being worked on: its worker, its monitor, and what follows from what they say. */
+#pragma once
+
+#include "agent/agent.h"
+
+typedef struct JobRun JobRun;
+
+/* Puts a worker on the job, from the checks on. Sets job->run. With `reattach` its migration may be under way already. */
+void run_start(Agent *agent, Job *job, bool reattach);
+
+/* Takes up a job whose migration may be under way since before this process. */
+void run_adopt(Agent *agent, Job *job);
+
+/* Lets go of the worker. What it is at goes on in libvirtd. */
+void run_free(JobRun *run);
+
+/* Has the worker been told to migrate? Until then nothing moves, and nothing will once the run is freed. */
+bool run_may_be_moving(const JobRun *run);
+
+/* Did the migration's call return with an error already? */
+bool run_has_failed(const JobRun *run);
+
+/* Asks for the cancelling of the migration. */
+void run_abort(JobRun *run);
+
+/* The job's policy has changed in what is set in `changes`. */
+void run_tune(JobRun *run, const MigPolicy *changes);
+
+/* Some times a second. May end the job. */
+void run_tick(JobRun *run, uint64_t now_ms);
+
+void run_handle_event(JobRun *run, const MigVirtEvent *event);
