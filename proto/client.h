@@ -43,7 +43,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(VarlinkClient, varlink_client_free)
 
 int varlink_client_get_fd(const VarlinkClient *client);
 
-/* Sends a call. Takes `parameters` (NULL: {}). */
+/* Sends a call. Takes `parameters` (NULL: {}). Is not interrupted by a signal: what the socket did not take
+ * goes out with the next receive. That the server is gone is told by the next receive too, after what it had
+ * said; only a oneway call fails at once. */
 bool varlink_client_send(VarlinkClient *client, const char *method, json_t *parameters,
                          VarlinkCallFlags flags, GError **error);
 
@@ -51,6 +53,7 @@ bool varlink_client_send(VarlinkClient *client, const char *method, json_t *para
  * success here, with ret_reply->error set. */
 bool varlink_client_receive(VarlinkClient *client, int timeout_ms, VarlinkReply *ret_reply, GError **error);
 
-/* Sends one call and waits for its one answer. Takes `parameters`. */
+/* Sends one call and waits for its one answer. Takes `parameters`. After TIMEOUT or INTERRUPTED the call has
+ * been made: go on with varlink_client_receive(). */
 bool varlink_client_call(VarlinkClient *client, const char *method, json_t *parameters, int timeout_ms,
                          VarlinkReply *ret_reply, GError **error);

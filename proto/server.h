@@ -41,12 +41,15 @@ typedef struct VarlinkLimits {
   unsigned partial_message_timeout_ms; /* 30,000: half a message and then silence ends the connection */
 } VarlinkLimits;
 
-/* Handles one call. `parameters` is borrowed, has been checked against the interface, and is an object. The
- * function answers at once or keeps a reference of the call and answers later; a call that is released
- * unanswered is answered by the server with an internal error. */
+/* Handles one call. `parameters` is borrowed, has been checked against the interface, and is an object in its
+ * normal form: fields that were null are absent, an int is a JSON integer and a float a JSON real, however they
+ * came. The function answers at once or keeps a reference of the call and answers later; a call that is released
+ * unanswered is answered by the server with org.varlink.service.InternalError(method). It runs no loop of the
+ * server's context and does not free the server. */
 typedef void (*VarlinkMethodFunc)(VarlinkCall *call, json_t *parameters, gpointer user_data);
 
-/* May this peer make this call? Asked before the parameters are looked at. */
+/* May this peer make this call? Asked before the parameters are looked at, of methods that are served; not of
+ * org.varlink.service, which is open to all. */
 typedef bool (*VarlinkAuthorizeFunc)(const VarlinkPeer *peer, const char *method, gpointer user_data);
 
 typedef struct VarlinkMethod {
@@ -100,7 +103,8 @@ bool varlink_call_is_oneway(const VarlinkCall *call);
 bool varlink_call_is_open(const VarlinkCall *call);
 
 /* Answers. Takes `parameters` (NULL: {}). With `continues` more answers follow. Does nothing on a call that
- * is not open. A oneway call swallows answers and errors alike. */
+ * is not open. A oneway call swallows answers and errors alike. No hook and no method runs within it. A stream
+ * that answers on while more than max_queued_bytes wait loses its connection. */
 void varlink_call_reply(VarlinkCall *call, json_t *parameters, bool continues);
 
 /* The same with a whole message that was encoded before by varlink_encode_reply(), so that many watchers
