@@ -2,11 +2,16 @@
 /* GLib's locks made of pthread's, for ThreadSanitizer: GLib's own are futexes which it does not see, so that all that
  * they guard looks like a race. Linked into test programs of a -Db_sanitize=thread build and into nothing else. The
  * linker prefers these to libglib's; GLib's own inner locks are not touched, and need not be. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <glib.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* A static GMutex is all zeroes until its first use. */
 static void *materialize(gpointer *slot, size_t size, void (*init)(void *), void (*clear)(void *)) {
@@ -129,4 +134,44 @@ void g_cond_signal(GCond *cond) {
 
 void g_cond_broadcast(GCond *cond) {
   pthread_cond_broadcast(COND(cond));
+}
+
+/* The main loop's own lock is not seen either. What hands work to a loop releases, and a loop that comes back from
+ * poll() acquires, whoever they are: too generous for races between two loops, right for a thread and a loop. */
+static char handed_over;
+
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+
+guint g_source_attach(GSource *source, GMainContext *context) {
+  guint (*real)(GSource *, GMainContext *) = dlsym(RTLD_NEXT, "g_source_attach");
+
+  __tsan_release(&handed_over);
+  return real(source, context);
+}
+
+void g_main_context_invoke_full(GMainContext *context, gint priority, GSourceFunc function, gpointer data,
+                                GDestroyNotify notify) {
+  void (*real)(GMainContext *, gint, GSourceFunc, gpointer, GDestroyNotify) =
+      dlsym(RTLD_NEXT, "g_main_context_invoke_full");
+
+  __tsan_release(&handed_over);
+  real(context, priority, function, data, notify);
+}
+
+void g_main_context_invoke(GMainContext *context, GSourceFunc function, gpointer data) {
+  g_main_context_invoke_full(context, G_PRIORITY_DEFAULT, function, data, NULL);
+}
+
+int poll(struct pollfd *fds, nfds_t n, int timeout_ms) {
+  struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+  int rc = (int)syscall(SYS_ppoll, fds, n, timeout_ms < 0 ? NULL : &timeout, NULL, 0);
+
+  __tsan_acquire(&handed_over);
+  return rc;
+}
+
+/* Made and written to under that same lock; made without ThreadSanitizer's knowledge it is not suspected. */
+int eventfd(unsigned initial, int flags) {
+  return (int)syscall(SYS_eventfd2, initial, flags);
 }
