@@ -14,7 +14,7 @@ static const struct Error {
   const char *says; /* a part of the text */
 } errors[] = {
     {"io.handoffd.Agent.HypervisorUnavailable", "{'uri':'qemu:///system','message':'no answer'}", 10,
-     "(qemu:///system) does not answer: no answer. See"},
+     "libvirt does not answer: no answer. See"},
     {"io.handoffd.Agent.NoSuchDomain", "{'domain':'web1'}", 5, "no domain \"web1\""},
     {"io.handoffd.Agent.NoSuchJob", "{'job':'abc'}", 5, "no job \"abc\""},
     {"io.handoffd.Agent.AmbiguousJob", "{'job':'a','candidates':['ab','ac']}", 5,
