@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* handoffd as it is, but for the hypervisor: that is scripted. For tests and measurements. */
+#include "agent/daemon.h"
+#include "tests/fake/fake-driver.h"
+
+static MigDriver *driver_new(GError **error) {
+  return fake_driver_new();
+}
+
+int main(int argc, char **argv) {
+  return daemon_run(argc, argv, driver_new);
+}
