@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How a migration will go. */
+#include "libmigrate/core/forecast.h"
+
+#include "libmigrate/core/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Theory of operation
+ *
+ * Pre-copy sends, in pass k, the R(k) bytes that the guest dirtied during pass k−1. At bandwidth B the pass takes
+ * R(k)/B seconds, so
+ *
+ *   R(k+1) = f(R(k) / B)
+ *
+ * with f the dirtying curve. All of the forecast is the walk along that map: the migration can be ended at each
+ * pass's end, and then has taken the sum of the passes so far, and stops the guest for R(k)/B. Where the map stops
+ * shrinking is the fixed point F = f(F/B): F/B is the shortest pause that pre-copy can reach. (The model is that
+ * of Clark et al., NSDI 2005, "writable working set", with f in place of a constant rate.)
+ *
+ * The ways:
+ *   pre-copy       ends at the pass whose R/B fits max_downtime_ms; later, where that is nearly free (see
+ *                  choose_pass).
+ *   auto-converge  the same walk with the guest slowed down by p: f(τ) becomes f(τ (1−p)). QEMU begins to throttle at the
+ *                  second pass's end. p is the smallest that shrinks a pass to TARGET_RATIO.
+ *   pause          the first pass's end at which R/B fits max_pause_ms.
+ *   post-copy      sends what remains and what was dirtied meanwhile once, with the guest running at the target.
+ *
+ * A stop-and-copy has a fixed part for the devices' state and the switch, SWITCH_S; post-copy's switch has the same. */
+
+/* Of an idle guest, 256 MiB, QEMU 7.2: 50 to 65 ms of silence. */
+#define SWITCH_S 0.055
+/* From the call of libvirt to the first byte. */
+#define SETUP_S 0.1
+/* Net extra time, as a share of the whole, that a shorter pause may cost unasked. */
+#define NEARLY_FREE 0.04
+/* No pause shorter than that is worth a pass: it drowns in the switch. */
+#define WORTHLESS_S 0.012
+/* A pass that shrinks by less has reached the floor. */
+#define FLOOR_RATIO 0.98
+/* What auto-converge aims at: each pass less than half of the one before. */
+#define TARGET_RATIO 0.45
+/* Share of the guest's work that post-copy costs while pages are missing. Measured with a guest that writes its working
+ * set in turn, the worst case: 0.3 to 0.6. */
+#define POST_COPY_LOSS 0.45
+/* What the risk of post-copy is worth: a guest on two hosts, in s for each s of it, and once. */
+#define POST_COPY_RISK      0.05
+#define POST_COPY_RISK_ONCE 0.2
+#define PAUSE_WEIGHT        5.0
+#define PASSES_MAX          200
+/* Contradiction, see mig_dirty_curve_observe(). */
+#define TOLERANCE   0.4
+#define NOISE_BYTES (512.0 * 1024)
+
+static const char *const way_names[] = {
+    [MIG_WAY_PRE_COPY] = "pre_copy",
+    [MIG_WAY_AUTO_CONVERGE] = "auto_converge",
+    [MIG_WAY_PAUSE] = "pause",
+    [MIG_WAY_POST_COPY] = "post_copy",
+};
+TABLE_COVERS(way_names, MIG_WAY_COUNT);
+
+static const char *const bar_names[] = {
+    [MIG_WAY_OPEN] = "open",
+    [MIG_WAY_NOT_PERMITTED] = "not permitted",
+    [MIG_WAY_NOT_STARTED_FOR] = "not asked for at the start",
+    [MIG_WAY_REFUSED] = "refused by libvirt",
+    [MIG_WAY_NEVER_ENDS] = "never ends",
+    [MIG_WAY_PAUSE_TOO_LONG] = "pause too long",
+    [MIG_WAY_TOO_LATE] = "too late",
+    [MIG_WAY_UNKNOWN] = "not known yet",
+};
+TABLE_COVERS(bar_names, MIG_WAY_BAR_COUNT);
+
+const char *mig_way_name(MigWay way) {
+  return table_name(way_names, MIG_WAY_COUNT, (int)way);
+}
+
+const char *mig_way_bar_name(MigWayBar bar) {
+  return table_name(bar_names, MIG_WAY_BAR_COUNT, (int)bar);
+}
+
+/* --- the dirtying curve --- */
+
+/* The first point that is not shorter than s; n: all are shorter. */
+static unsigned find_point(const MigDirtyCurve *curve, double s) {
+  unsigned i = 0;
+  while (i < curve->n && curve->points[i].s < s)
+    i++;
+  return i;
+}
+
+static double chord(double s, MigDirtyPoint from, MigDirtyPoint to) {
+  return to.s > from.s ? from.bytes + (to.bytes - from.bytes) * (s - from.s) / (to.s - from.s) : to.bytes;
+}
+
+double mig_dirty_curve_lower(const MigDirtyCurve *curve, double s) {
+  const MigDirtyPoint origin = {0, 0};
+  unsigned i = find_point(curve, s);
+  if (curve->n == 0 || s <= 0)
+    return 0;
+  if (i == curve->n)
+    return curve->points[i - 1].bytes;
+  return chord(s, i > 0 ? curve->points[i - 1] : origin, curve->points[i]);
+}
+
+/* A concave curve lies below the prolongation of every chord: of the one that ends before s, and, backwards, of the one
+ * that begins after it. And it never falls. */
+double mig_dirty_curve_upper(const MigDirtyCurve *curve, double s) {
+  const MigDirtyPoint origin = {0, 0};
+  unsigned i = find_point(curve, s);
+  double bound = INFINITY;
+  if (curve->n == 0 || s <= 0)
+    return 0;
+  if (i > 0)
+    bound = chord(s, i > 1 ? curve->points[i - 2] : origin, curve->points[i - 1]);
+  if (i < curve->n && curve->points[i].bytes < bound)
+    bound = curve->points[i].bytes;
+  double lower = mig_dirty_curve_lower(curve, s);
+  return bound > lower ? bound : lower;
+}
+
+static bool contradicts(const MigDirtyCurve *curve, double s, double bytes) {
+  double lower = mig_dirty_curve_lower(curve, s), upper = mig_dirty_curve_upper(curve, s);
+  return bytes + NOISE_BYTES < (1 - TOLERANCE) * lower || bytes > (1 + TOLERANCE) * upper + NOISE_BYTES;
+}
+
+/* Points stay rising: a longer time with fewer bytes is an older truth, and goes. */
+static void drop_falling(MigDirtyCurve *curve, MigDirtyPoint kept) {
+  unsigned n = 0;
+  for (unsigned i = 0; i < curve->n; i++) {
+    MigDirtyPoint point = curve->points[i];
+    bool falls =
+        (point.s > kept.s && point.bytes < kept.bytes) || (point.s < kept.s && point.bytes > kept.bytes);
+    if (!falls)
+      curve->points[n++] = point;
+  }
+  curve->n = n;
+}
+
+static void remove_point(MigDirtyCurve *curve, unsigned i) {
+  memmove(&curve->points[i], &curve->points[i + 1], (curve->n - i - 1) * sizeof(curve->points[0]));
+  curve->n--;
+}
+
+static void insert_point(MigDirtyCurve *curve, MigDirtyPoint point) {
+  /* Of much the same time as another: their mean, in which the newer weighs as much as all before it. */
+  for (unsigned i = 0; i < curve->n; i++)
+    if (fabs(curve->points[i].s - point.s) <= 0.25 * point.s) {
+      point.s = (point.s + curve->points[i].s) / 2;
+      point.bytes = (point.bytes + curve->points[i].bytes) / 2;
+      remove_point(curve, i);
+      break;
+    }
+  drop_falling(curve, point);
+  if (curve->n == MIG_DIRTY_POINTS) /* the second longest says least: its neighbours enclose it */
+    remove_point(curve, MIG_DIRTY_POINTS - 2);
+  unsigned at = find_point(curve, point.s);
+  memmove(&curve->points[at + 1], &curve->points[at], (curve->n - at) * sizeof(curve->points[0]));
+  curve->points[at] = point;
+  curve->n++;
+}
+
+void mig_dirty_curve_restart(MigDirtyCurve *curve) {
+  curve->n = 0;
+  curve->observations = 0;
+}
+
+bool mig_dirty_curve_observe(MigDirtyCurve *curve, double s, double bytes) {
+  bool same = true;
+  if (!(s > 0) || !(bytes >= 0) || !isfinite(s) || !isfinite(bytes))
+    return true;
+  if (curve->n > 0 && contradicts(curve, s, bytes)) {
+    mig_dirty_curve_restart(curve);
+    curve->changes++;
+    same = false;
+  }
+  insert_point(curve, (MigDirtyPoint){.s = s, .bytes = bytes});
+  curve->observations++;
+  return same;
+}
+
+/* --- the walk along the map --- */
+
+/* The ends of the passes to come: when, and what the guest has dirtied by then. */
+typedef struct Walk {
+  const MigDirtyCurve *curve;
+  double bandwidth;
+  double speed;  /* of the guest: 1 − throttle */
+  double memory; /* nothing can be larger */
+  double at_s;   /* end of the pass, from now */
+  double bytes;  /* dirty then */
+  double sent;   /* from now until then */
+  unsigned passes;
+} Walk;
+
+static double dirtied(const Walk *walk, double s) {
+  double bytes = mig_dirty_curve_lower(walk->curve, s * walk->speed);
+  return bytes < walk->memory ? bytes : walk->memory;
+}
+
+/* To the end of the pass under way. */
+static Walk walk_start(const MigDirtyCurve *curve, const MigStanding *standing, double speed) {
+  Walk walk = {
+      .curve = curve,
+      .bandwidth = standing->bandwidth_bytes_per_s,
+      .speed = speed,
+      .memory = standing->memory_bytes,
+  };
+  walk.at_s = standing->remaining_bytes / walk.bandwidth;
+  walk.sent = standing->remaining_bytes;
+  walk.bytes = dirtied(&walk, standing->pass_s + walk.at_s);
+  walk.passes = 1;
+  return walk;
+}
+
+static void walk_pass(Walk *walk) {
+  double s = walk->bytes / walk->bandwidth;
+  walk->sent += walk->bytes;
+  walk->at_s += s;
+  walk->bytes = dirtied(walk, s);
+  walk->passes++;
+}
+
+static double pause_of(const Walk *walk) {
+  return walk->bytes / walk->bandwidth;
+}
+
+static bool at_floor(const Walk *walk) {
+  Walk next = *walk;
+  walk_pass(&next);
+  return next.bytes >= FLOOR_RATIO * walk->bytes;
+}
+
+static MigWayForecast end_at(const Walk *walk, const MigStanding *standing) {
+  return (MigWayForecast){
+      .bar = MIG_WAY_OPEN,
+      .total_s = standing->elapsed_s + walk->at_s + pause_of(walk) + SWITCH_S,
+      .pause_s = pause_of(walk) + SWITCH_S,
+      .lost_s = pause_of(walk) + SWITCH_S,
+      .bytes = walk->sent + walk->bytes,
+      .passes = walk->passes,
+      .downtime_s = pause_of(walk),
+  };
+}
+
+/* The first pass's end at which the pause fits, or, if none does, that at the floor: false. */
+static bool walk_until(Walk *walk, double limit_s) {
+  while (walk->passes < PASSES_MAX && pause_of(walk) > limit_s) {
+    if (at_floor(walk))
+      return false;
+    walk_pass(walk);
+  }
+  return pause_of(walk) <= limit_s;
+}
+
+/* From the first end that fits on, each further pass costs its own time, saves some of the pause, which is time as
+ * well, and so costs net what the guest dirties anew. Go on while all of that stays nearly free. */
+static MigWayForecast choose_pass(const Walk *first, const MigStanding *standing) {
+  MigWayForecast best = end_at(first, standing);
+  double limit_s = best.total_s * (1 + NEARLY_FREE);
+  double previous_s = pause_of(first);
+  Walk walk = *first;
+  while (walk.passes < PASSES_MAX && pause_of(&walk) > WORTHLESS_S && !at_floor(&walk)) {
+    walk_pass(&walk);
+    MigWayForecast end = end_at(&walk, standing);
+    if (end.total_s > limit_s)
+      break;
+    /* Between this end's and the one before it, so that QEMU switches here and not earlier. */
+    end.downtime_s = sqrt(fmax(end.downtime_s, 0.002) * previous_s);
+    previous_s = pause_of(&walk);
+    best = end;
+  }
+  best.downtime_s = fmax(best.downtime_s, WORTHLESS_S);
+  return best;
+}
+
+/* --- the ways --- */
+
+static double goal_s(const MigPolicy *policy, MigPolicyKey key) {
+  return (double)mig_policy_get(policy, key) / 1000.0;
+}
+
+static MigWayBar bar_for(const MigWayForecast *way, const MigStanding *standing, double limit_s) {
+  if (way->downtime_s > limit_s)
+    return MIG_WAY_PAUSE_TOO_LONG;
+  if (standing->deadline_s > 0 && way->total_s > standing->deadline_s)
+    return MIG_WAY_TOO_LATE;
+  return MIG_WAY_OPEN;
+}
+
+static void set_error(MigWayForecast *way, const MigDirtyCurve *curve, const MigStanding *standing) {
+  /* How far apart the bounds of f are where the next pass will ask it, in time on the link; and 5 % of what is
+   * still to be sent for the link itself. */
+  double s = standing->remaining_bytes / standing->bandwidth_bytes_per_s + standing->pass_s;
+  double gap = mig_dirty_curve_upper(curve, s) - mig_dirty_curve_lower(curve, s);
+  if (!isfinite(gap) || gap > standing->memory_bytes)
+    gap = standing->memory_bytes;
+  way->error_s = (gap + 0.05 * way->bytes) / standing->bandwidth_bytes_per_s;
+}
+
+static MigWayForecast forecast_pre_copy(const MigDirtyCurve *curve, const MigStanding *standing,
+                                        const MigPolicy *policy, double *ret_floor_s) {
+  double limit_s = goal_s(policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  Walk walk = walk_start(curve, standing, 1.0);
+  Walk floor = walk;
+  walk_until(&floor, 0.001);
+  *ret_floor_s = pause_of(&floor);
+  if (!walk_until(&walk, limit_s)) {
+    MigWayForecast never = end_at(&walk, standing);
+    never.bar = MIG_WAY_NEVER_ENDS;
+    return never;
+  }
+  MigWayForecast way = choose_pass(&walk, standing);
+  way.bar = bar_for(&way, standing, fmax(limit_s, WORTHLESS_S));
+  return way;
+}
+
+/* The smallest throttle, by steps of 5 %, that shrinks a pass well, and what comes of it. */
+static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const MigStanding *standing,
+                                             const MigPolicy *policy) {
+  double limit_s = goal_s(policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  unsigned max_pct = (unsigned)mig_policy_get(policy, MIG_POLICY_MAX_THROTTLE_PCT);
+  MigWayForecast last = {.bar = MIG_WAY_NEVER_ENDS};
+  Walk before = walk_start(curve, standing, 1.0);
+  /* QEMU throttles once two passes in a row dirtied more than half of what they sent. */
+  if (standing->throttle_pct == 0)
+    walk_pass(&before);
+  for (unsigned pct = standing->throttle_pct > 0 ? standing->throttle_pct : 20; pct <= max_pct;
+       pct += pct + 5 <= max_pct || pct == max_pct ? 5 : max_pct - pct) {
+    Walk walk = before;
+    walk.speed = (100.0 - pct) / (100.0 - standing->throttle_pct);
+    Walk next = walk;
+    walk_pass(&next);
+    if (!walk_until(&walk, limit_s))
+      continue;
+    last = choose_pass(&walk, standing);
+    last.throttle_pct = pct;
+    last.lost_s += (last.total_s - standing->elapsed_s - before.at_s) * pct / 100.0;
+    last.bar = bar_for(&last, standing, fmax(limit_s, WORTHLESS_S));
+    if (next.bytes <= TARGET_RATIO * before.bytes)
+      break;
+  }
+  return last;
+}
+
+static MigWayForecast forecast_pause(const MigDirtyCurve *curve, const MigStanding *standing,
+                                     const MigPolicy *policy) {
+  double limit_s = goal_s(policy, MIG_POLICY_MAX_PAUSE_MS);
+  Walk walk = walk_start(curve, standing, 1.0);
+  bool fits = walk_until(&walk, limit_s - SWITCH_S);
+  MigWayForecast way = end_at(&walk, standing);
+  /* Room for a pass that turns out a little larger, where the goal has any. */
+  way.downtime_s = fmin(way.downtime_s * 1.15 + 0.01, fmax(limit_s, way.downtime_s));
+  way.bar = fits ? bar_for(&way, standing, limit_s) : MIG_WAY_PAUSE_TOO_LONG;
+  return way;
+}
+
+static MigWayForecast forecast_post_copy(const MigDirtyCurve *curve, const MigStanding *standing) {
+  Walk now = walk_start(curve, standing, 1.0);
+  /* Of what was sent in this pass, the guest dirties its share anew. */
+  double sent = standing->pass_bytes - standing->remaining_bytes;
+  double again = dirtied(&now, standing->pass_s);
+  if (standing->first_pass && standing->memory_bytes > 0)
+    again *= sent / standing->memory_bytes;
+  double bytes = fmin(standing->remaining_bytes + again, standing->memory_bytes);
+  double s = bytes / standing->bandwidth_bytes_per_s;
+  return (MigWayForecast){
+      .bar = standing->deadline_s > 0 && standing->elapsed_s + s > standing->deadline_s ? MIG_WAY_TOO_LATE
+                                                                                        : MIG_WAY_OPEN,
+      .total_s = standing->elapsed_s + s + SWITCH_S,
+      .pause_s = SWITCH_S,
+      .lost_s = SWITCH_S + POST_COPY_LOSS * s,
+      .bytes = bytes,
+  };
+}
+
+double mig_way_cost(const MigWayForecast *way) {
+  return way->total_s + PAUSE_WEIGHT * way->pause_s + way->lost_s;
+}
+
+static double cost_of(const MigForecast *forecast, MigWay way, const MigStanding *standing) {
+  const MigWayForecast *w = &forecast->ways[way];
+  double cost = mig_way_cost(w);
+  if (way == MIG_WAY_POST_COPY)
+    cost += POST_COPY_RISK_ONCE + POST_COPY_RISK * (w->total_s - standing->elapsed_s);
+  return cost;
+}
+
+/* What the policy, the start or libvirt bars is barred whatever the numbers say. */
+static void apply_permissions(MigForecast *forecast, const MigPolicy *policy, const MigWaysOpen *open) {
+  MigWayForecast *ways = forecast->ways;
+  if (!mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
+    ways[MIG_WAY_AUTO_CONVERGE].bar = MIG_WAY_NOT_PERMITTED;
+  else if (!open->auto_converge)
+    ways[MIG_WAY_AUTO_CONVERGE].bar = MIG_WAY_NOT_STARTED_FOR;
+  if (mig_policy_get(policy, MIG_POLICY_MAX_PAUSE_MS) == 0)
+    ways[MIG_WAY_PAUSE].bar = MIG_WAY_NOT_PERMITTED;
+  if (!mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY))
+    ways[MIG_WAY_POST_COPY].bar = MIG_WAY_NOT_PERMITTED;
+  else if (!open->post_copy)
+    ways[MIG_WAY_POST_COPY].bar = MIG_WAY_NOT_STARTED_FOR;
+  for (int way = 0; way < MIG_WAY_COUNT; way++)
+    if (open->refused[way] && ways[way].bar != MIG_WAY_NOT_PERMITTED)
+      ways[way].bar = MIG_WAY_REFUSED;
+}
+
+void mig_forecast(const MigDirtyCurve *curve, const MigStanding *standing, const MigPolicy *policy,
+                  const MigWaysOpen *open, MigForecast *ret_forecast) {
+  *ret_forecast = (MigForecast){.best = MIG_WAY_COUNT};
+  if (!(standing->bandwidth_bytes_per_s > 0) || curve->n == 0) {
+    for (int way = 0; way < MIG_WAY_COUNT; way++)
+      ret_forecast->ways[way].bar = MIG_WAY_UNKNOWN;
+    return;
+  }
+  ret_forecast->ways[MIG_WAY_PRE_COPY] = forecast_pre_copy(curve, standing, policy, &ret_forecast->floor_s);
+  ret_forecast->ways[MIG_WAY_AUTO_CONVERGE] = forecast_auto_converge(curve, standing, policy);
+  ret_forecast->ways[MIG_WAY_PAUSE] = forecast_pause(curve, standing, policy);
+  ret_forecast->ways[MIG_WAY_POST_COPY] = forecast_post_copy(curve, standing);
+  apply_permissions(ret_forecast, policy, open);
+  for (int way = 0; way < MIG_WAY_COUNT; way++) {
+    set_error(&ret_forecast->ways[way], curve, standing);
+    if (ret_forecast->ways[way].bar != MIG_WAY_OPEN)
+      continue;
+    if (ret_forecast->best == MIG_WAY_COUNT ||
+        cost_of(ret_forecast, (MigWay)way, standing) < cost_of(ret_forecast, ret_forecast->best, standing))
+      ret_forecast->best = (MigWay)way;
+  }
+}
+
+/* --- the start --- */
+
+/* The first downtime limit: low, since the monitor raises it at the first pass's end that does not pay. */
+#define FIRST_DOWNTIME_MS 20
+/* A probe of a second says little of what the guest dirties in a minute: suppose that it goes on to dirty four times
+ * as much in five times the time. */
+#define GUESS_TIMES 5
+#define GUESS_BYTES 4
+
+static MigDirtyCurve with_guess(const MigDirtyCurve *curve, double memory_bytes) {
+  MigDirtyCurve guess = *curve;
+  if (guess.observations == 1) {
+    MigDirtyPoint only = guess.points[0];
+    insert_point(&guess, (MigDirtyPoint){.s = GUESS_TIMES * only.s,
+                                         .bytes = fmin(GUESS_BYTES * only.bytes, memory_bytes)});
+  }
+  return guess;
+}
+
+void mig_plan(const MigDirtyCurve *curve, uint64_t memory_bytes, uint64_t bandwidth_bytes_per_s,
+              const MigPolicy *policy, MigPlan *ret_plan) {
+  uint64_t max_downtime_ms = mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  uint64_t s_per_gib = mig_policy_get(policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
+  uint64_t limit = mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
+  bool allow_auto_converge = mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE);
+  const MigWaysOpen open = {.auto_converge = true, .post_copy = true};
+  MigDirtyCurve guess = with_guess(curve, (double)memory_bytes);
+  double bandwidth = (double)bandwidth_bytes_per_s;
+  if (limit > 0 && (bandwidth <= 0 || (double)limit < bandwidth))
+    bandwidth = (double)limit;
+  MigStanding standing = {
+      .memory_bytes = (double)memory_bytes,
+      .remaining_bytes = (double)memory_bytes,
+      .pass_bytes = (double)memory_bytes,
+      .first_pass = true,
+      .bandwidth_bytes_per_s = bandwidth,
+      .elapsed_s = SETUP_S,
+      .deadline_s = (double)s_per_gib * (double)memory_bytes / (double)MIG_GIB_BYTES,
+  };
+  MigPlan plan = {
+      .post_copy = mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY),
+      .downtime_ms = max_downtime_ms < FIRST_DOWNTIME_MS ? max_downtime_ms : FIRST_DOWNTIME_MS,
+  };
+  mig_forecast(&guess, &standing, policy, &open, &plan.forecast);
+
+  /* QEMU throttles on its own rule, also a guest that would converge: ask for it only where it is the way, or where
+   * nothing is known. */
+  const MigWayForecast *throttled = &plan.forecast.ways[MIG_WAY_AUTO_CONVERGE];
+  if (allow_auto_converge && throttled->bar == MIG_WAY_UNKNOWN) {
+    plan.auto_converge = true;
+  } else if (allow_auto_converge && plan.forecast.best != MIG_WAY_PRE_COPY &&
+             throttled->bar == MIG_WAY_OPEN) {
+    plan.auto_converge = true;
+    plan.throttle_initial_pct = throttled->throttle_pct;
+    plan.throttle_increment_pct = 5;
+  }
+  *ret_plan = plan;
+}
+
+/* --- in words --- */
+
+static void describe_way(const MigWayForecast *way, const char *name, char *ret_text, size_t size) {
+  if (way->bar == MIG_WAY_OPEN)
+    snprintf(ret_text, size, "%s: %.1f s in all, the guest is silent for %.0f ms", name, way->total_s,
+             way->pause_s * 1000);
+  else
+    snprintf(ret_text, size, "%s: %s", name, mig_way_bar_name(way->bar));
+}
+
+void mig_forecast_describe(const MigForecast *forecast, char *ret_text, size_t size) {
+  const char *separator = "";
+  size_t used = 0;
+  ret_text[0] = '\0';
+  for (int i = 0; i < MIG_WAY_COUNT && used < size; i++) {
+    char text[120];
+    if (forecast->ways[i].bar == MIG_WAY_NOT_PERMITTED)
+      continue;
+    describe_way(&forecast->ways[i], mig_way_name((MigWay)i), text, sizeof(text));
+    int n = snprintf(ret_text + used, size - used, "%s%s", separator, text);
+    used += n > 0 ? (size_t)n : 0;
+    separator = "; ";
+  }
+}
