@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # root and program are the including script's
+# The Debian 12 packages that tests/demo and tests/run need, and their installation. Source it with `root` set to the
+# checkout and `program` to the name for messages.
+
+# package | what for (build: meson and the compiler; demo; test) | what it is there for
+packages_table='
+meson               | build | builds
+ninja-build         | build | runs what meson wrote
+gcc                 | build | also brings the sanitizers
+libc6-dev           | build | headers
+binutils            | build | nm: what the core calls
+pkg-config          | build | finds the libraries below
+python3             | build | embeds the interface file
+libglib2.0-dev      | build | main loop, threads, containers
+libvirt-dev         | build | the hypervisor
+libxml2-dev         | build | domain XML
+libjansson-dev      | build | JSON
+libsystemd-dev      | build | journal, sd_notify, socket activation
+scdoc               | build | manual pages
+systemd             | demo  | journald and journalctl
+libcmocka-dev       | test  | unit tests
+varlink-go          | test  | a foreign varlink client and server
+systemd             | test  | systemd-analyze, sysusers, tmpfiles, journalctl
+systemd-container   | test  | systemd-nspawn, to boot the units
+dbus                | test  | what is booted needs it
+polkitd             | test  | libvirt asks it who may connect
+socat               | test  | raw bytes to a socket
+bc                  | test  | sums with a fraction
+gdb                 | test  | stacks of what hangs
+git                 | test  | which files are ours
+clang-format        | test  | style
+cppcheck            | test  | style
+shellcheck          | test  | style
+'
+
+# packages_for PURPOSE...: their names, one a line; the lab has a list of its own, which demo and test include
+packages_for() {
+    local name purpose wanted
+    while IFS='| ' read -r name purpose _; do
+        for wanted; do
+            [[ -z $name || $purpose != "$wanted" ]] || printf '%s\n' "$name"
+        done
+    done <<<"$packages_table"
+    for wanted; do
+        [[ $wanted != demo && $wanted != test ]] || cat "$root/tests/lab/packages"
+    done
+}
+
+# packages_missing PACKAGE...
+packages_missing() {
+    local installed
+    installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p' | sort -u)
+    comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed")
+}
+
+# packages_install PURPOSE...: installs what is missing; touches nothing if nothing is
+packages_install() {
+    local wanted missing log
+    if ! command -v dpkg-query >/dev/null; then
+        printf '%s: no Debian here: make sure that these are installed:\n%s\n' "$program" "$(packages_for "$@" | sort -u | xargs)" >&2
+        return 0
+    fi
+    mapfile -t wanted < <(packages_for "$@" | sort -u)
+    mapfile -t missing < <(packages_missing "${wanted[@]}")
+    ((${#missing[@]})) || return 0
+    printf '%s: installing %d packages: %s\n' "$program" "${#missing[@]}" "${missing[*]}"
+    log=$root/build-run/packages.log
+    if ! {
+        apt-get update &&
+            DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+    } >"$log" 2>&1 </dev/null; then
+        tail -n 20 "$log" >&2
+        printf '%s: apt-get could not install them; all it said is in %s\n' "$program" "$log" >&2
+        return 1
+    fi
+}
+
+# need_root WHY
+need_root() {
+    ((EUID != 0)) || return 0
+    printf '%s: takes root: %s. Run it by sudo, or in a machine that is yours to spoil.\n' "$program" "$1" >&2
+    exit 1
+}
