@@ -205,11 +205,51 @@ static void help_tells_every_verb_key_and_status(void **state) {
   free(buffer);
 }
 
+/* The page is written by hand; this keeps it with the tables. */
+static void the_manual_page_has_every_verb_option_key_and_status(void **state) {
+  g_autofree char *page = NULL;
+
+  assert_true(g_file_get_contents(g_getenv("HANDOFFCTL_PAGE"), &page, NULL, NULL));
+  for (int i = 0; i < VERB_COUNT; i++) {
+    g_autofree char *text = g_strdup_printf("\n*%s*", options_verb((VerbId)i)->name);
+
+    if (!strstr(page, text))
+      fail_msg("no verb%s", text);
+  }
+  for (unsigned i = 0; options_option(i); i++) {
+    const OptionInfo *row = options_option(i);
+    g_autofree char *text = g_strdup_printf("*--%s*", row->name);
+
+    if (!strstr(page, text))
+      fail_msg("no option %s", text);
+  }
+  for (int i = 0; i < MIG_POLICY_KEY_COUNT; i++) {
+    const char *name = mig_policy_key_info((MigPolicyKey)i)->name;
+    MigPolicy policy;
+    char value[64];
+
+    mig_policy_init(&policy);
+    mig_policy_format(&policy, (MigPolicyKey)i, value, sizeof(value));
+
+    g_autofree char *text = g_strdup_printf("*%s*=%s", name, value);
+    if (!strstr(page, text))
+      fail_msg("no key %s", text);
+  }
+  for (const ExitStatusInfo *row = exit_status_table(); row->summary; row++) {
+    g_autofree char *text = g_strdup_printf("\n*%d*", (int)row->status);
+
+    if (!strstr(page, text))
+      fail_msg("no status%s", text);
+  }
+}
+
 int main(void) {
   Tests tests = {0};
 
   TESTS_ADD_ROWS(&tests, scenario_ends_as_it_should, scenarios);
   tests_add(&tests, "no agent is unreachable", no_agent_is_unreachable, NULL);
   tests_add(&tests, "help tells every verb key and status", help_tells_every_verb_key_and_status, NULL);
+  tests_add(&tests, "the manual page has every verb, option, key and status",
+            the_manual_page_has_every_verb_option_key_and_status, NULL);
   return tests_run(&tests, "ctl-run");
 }
