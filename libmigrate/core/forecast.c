@@ -470,6 +470,7 @@ void mig_plan(const MigDirtyCurve *curve, uint64_t memory_bytes, uint64_t bandwi
       .deadline_s = (double)s_per_gib * (double)memory_bytes / (double)MIG_GIB_BYTES,
   };
   MigPlan plan = {
+      .curve = *curve,
       .post_copy = mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY),
       .downtime_ms = max_downtime_ms < FIRST_DOWNTIME_MS ? max_downtime_ms : FIRST_DOWNTIME_MS,
   };

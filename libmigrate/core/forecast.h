@@ -121,6 +121,7 @@ typedef struct MigPlan {
   unsigned throttle_initial_pct;   /* 0: QEMU's own */
   unsigned throttle_increment_pct; /* 0: QEMU's own */
   uint64_t downtime_ms;            /* the first limit; the monitor raises it where lower does not pay */
+  MigDirtyCurve curve;             /* as the probes saw it */
   MigForecast forecast;
 } MigPlan;
 
