@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A libvirtd that hangs: no other job and no client waits for it. */
+#include "tests/blackbox/harness.h"
+
+#include <unistd.h>
+
+/* The promise is 100 ms. Sanitizers run the daemon many times slower. */
+#ifdef BB_SANITIZED
+#define ANSWER_MS 1000
+#else
+#define ANSWER_MS 100
+#endif
+
+static double call_ms(Client *client, const char *method, json_t *parameters) {
+  gint64 before_us = g_get_monotonic_time();
+
+  client_call(client, method, parameters);
+  return (double)(g_get_monotonic_time() - before_us) / 1000;
+}
+
+static void assert_answers_fast(Client *client, const char *job) {
+  double worst_ms = 0;
+
+  for (int i = 0; i < 100; i++) {
+    worst_ms = MAX(worst_ms, call_ms(client, "Get", json_pack("{ss}", "job", job)));
+    worst_ms = MAX(worst_ms, call_ms(client, "List", NULL));
+    worst_ms = MAX(worst_ms, call_ms(client, "GetNode", NULL));
+  }
+  if (worst_ms > ANSWER_MS)
+    fail_msg("an answer took %.1f ms", worst_ms);
+}
+
+static void hung_numbers_delay_nobody_else(void **state) {
+  Bb *bb = *state;
+  Client *client;
+  json_t *job, *other;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  job = client_start(client, "vm1", NULL);
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  bb_set_call(bb, "job_stats", json_pack("{sb}", "hang", 1));
+  assert_answers_fast(client, text_of(job, "id"));
+
+  /* Another job starts and is aborted meanwhile. */
+  other = client_start(client, "vm2", NULL);
+  bb_await_phase(bb, text_of(other, "id"), "migrating");
+  assert_answers_fast(client, text_of(other, "id"));
+  bb_link_fast(bb);
+  bb_await_phase(bb, text_of(other, "id"), "succeeded");
+  bb_await_phase(bb, text_of(job, "id"), "succeeded");
+}
+
+static void a_hung_abort_of_one_job_keeps_no_other_from_its_deadline(void **state) {
+  Bb *bb = *state;
+  json_t *hung, *other;
+  Client *client;
+
+  bb_set_domain(bb, "vm2", "memory_bytes", json_integer(256 << 20));
+  bb_start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  hung = client_start(client, "vm1", NULL);
+  other = client_start(client, "vm2", json_pack("{si}", "completion_timeout_s_per_gib", 4));
+  bb_await_phase(bb, text_of(hung, "id"), "migrating");
+  bb_await_phase(bb, text_of(other, "id"), "migrating");
+  bb_set_call(bb, "abort_job", json_pack("{sb si}", "hang", 1, "times", 1));
+  client_call(client, "Abort", json_pack("{ss}", "job", text_of(hung, "id")));
+  other = bb_await_phase(bb, text_of(other, "id"), "aborted");
+  assert_text(other, "failure.cause", "DEADLINE");
+  assert_true(number_of(other, "finished_usec_realtime") - number_of(other, "started_usec_realtime") <
+              2600000);
+  assert_text(client_get(client, text_of(hung, "id")), "phase", "migrating");
+  bb_set_call(bb, "abort_job", NULL);
+  hung = bb_await_phase(bb, text_of(hung, "id"), "aborted");
+  assert_text(hung, "failure.cause", "USER_ABORT");
+}
+
+static void the_deadline_is_decided_though_the_numbers_hang(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+
+  bb_set_domain(bb, "vm1", "memory_bytes", json_integer(256 << 20));
+  bb_start(bb);
+  bb_link_slow(bb);
+  job = client_start(bb_connect(bb), "vm1", json_pack("{si}", "completion_timeout_s_per_gib", 4));
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  bb_set_call(bb, "job_stats", json_pack("{sb}", "hang", 1));
+  job = bb_await_event(bb, text_of(job, "id"), "decision", "");
+  assert_text(job, "failure.cause", "DEADLINE");
+  bb_set_call(bb, "job_stats", NULL);
+  bb_await_phase(bb, text_of(job, "id"), "aborted");
+}
+
+static void a_hung_libvirtd_refuses_a_start_in_time(void **state) {
+  Bb *bb = *state;
+  gint64 before_us;
+  Client *client, *starter;
+  double took_ms;
+  json_t *error;
+
+  bb_configure(bb, "ConnectTimeout=500ms\n");
+  bb_start(bb);
+  client = bb_connect(bb);
+  starter = bb_connect(bb);
+  client_call(client, "GetNode", NULL);
+  bb_set_host(bb, "a", "hung", json_true());
+  before_us = g_get_monotonic_time();
+  client_send(starter, "Start", bb_start_parameters(bb, "vm1"), 0);
+  for (int i = 0; i < 20; i++)
+    assert_true(call_ms(client, "List", NULL) < ANSWER_MS);
+  {
+    g_autofree char *name = NULL;
+
+    error = client_receive(starter, &name, NULL);
+    assert_non_null(name);
+    assert_string_equal(name, "HypervisorUnavailable");
+  }
+  took_ms = (double)(g_get_monotonic_time() - before_us) / 1000;
+  assert_text(error, "uri", bb->libvirt_uri);
+  assert_true(took_ms >= 400 && took_ms < 1500);
+
+  /* And when it answers again, so does Start. */
+  bb_set_host(bb, "a", "hung", json_false());
+  client_start(client, "vm1", NULL);
+}
+
+static void a_libvirtd_that_is_away_is_said_so(void **state) {
+  Bb *bb = *state;
+  Client *client;
+  json_t *node;
+
+  bb_configure(bb, "ConnectTimeout=300ms\n");
+  bb_set_host(bb, "a", "reachable", json_false());
+  bb_start(bb);
+  client = bb_connect(bb);
+  node = client_call(client, "GetNode", NULL);
+  assert_true(json_is_false(json_object_get(node, "libvirt_reachable")));
+  assert_null(json_object_get(node, "libvirt_version"));
+  client_refused(client, "Start", bb_start_parameters(bb, "vm1"), "HypervisorUnavailable");
+}
+
+static void a_hung_target_in_the_checks_ends_at_the_limit(void **state) {
+  Bb *bb = *state;
+  Client *client;
+  json_t *job, *other;
+
+  bb_configure(bb, "PrepareTimeout=1s\nMaxOutgoing=2\n");
+  bb_start(bb);
+  bb_set_call(bb, "warm_target", json_pack("{sb si}", "hang", 1, "times", 1));
+  client = bb_connect(bb);
+  job = client_start(client, "vm1", NULL);
+  bb_await_phase(bb, text_of(job, "id"), "preparing");
+  bb_set_call(bb, "b.host_facts", NULL);
+  assert_answers_fast(client, text_of(job, "id"));
+  job = bb_await_phase(bb, text_of(job, "id"), "failed");
+  assert_text(job, "failure.cause", "PREPARE_TIMEOUT");
+  bb_set_call(bb, "warm_target", NULL);
+  other = client_start(client, "vm2", NULL);
+  bb_await_phase(bb, text_of(other, "id"), "succeeded");
+}
+
+static void silence_of_libvirt_is_told_and_the_move_goes_on(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  job = client_start(bb_connect(bb), "vm1", NULL);
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  bb_set_call(bb, "job_stats", json_pack("{ss ss}", "fail", "FAILED", "message", "no numbers today"));
+  bb_await_event(bb, text_of(job, "id"), "warning", "no numbers today");
+  bb_set_call(bb, "job_stats", NULL);
+  bb_await_event(bb, text_of(job, "id"), "warning", "tells again");
+  bb_link_fast(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  assert_events_whole(job);
+}
+
+int main(void) {
+  Tests tests = {0};
+
+  TESTS_ADD(&tests, hung_numbers_delay_nobody_else);
+  TESTS_ADD(&tests, a_hung_abort_of_one_job_keeps_no_other_from_its_deadline);
+  TESTS_ADD(&tests, the_deadline_is_decided_though_the_numbers_hang);
+  TESTS_ADD(&tests, a_hung_libvirtd_refuses_a_start_in_time);
+  TESTS_ADD(&tests, a_libvirtd_that_is_away_is_said_so);
+  TESTS_ADD(&tests, a_hung_target_in_the_checks_ends_at_the_limit);
+  TESTS_ADD(&tests, silence_of_libvirt_is_told_and_the_move_goes_on);
+  return bb_run(&tests, "hang");
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The daemon is killed and started again: a job has one history and one end. */
+#include "tests/blackbox/harness.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Of the scripted hypervisor's file: its FakePhase. */
+#define TRUTH_POST_COPY 5
+
+static bool has_numbers(json_t *job, gconstpointer data) {
+  return member_of(job, "progress.memory_processed_bytes") &&
+         number_of(job, "progress.memory_processed_bytes") > 0;
+}
+
+static void kill_and_start(Bb *bb) {
+  bb_stop(bb, SIGKILL);
+  bb_start(bb);
+}
+
+static void killed_while_pending(void **state) {
+  Bb *bb = *state;
+  json_t *first, *second;
+  Client *client;
+
+  bb_configure(bb, "MaxOutgoing=1\n");
+  bb_start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  first = client_start(client, "vm1", NULL);
+  second = client_start(client, "vm2", NULL);
+  assert_text(second, "phase", "pending");
+  bb_await_phase(bb, text_of(first, "id"), "migrating");
+  kill_and_start(bb);
+  client = bb_connect(bb);
+  assert_text(client_get(client, "vm2"), "phase", "pending");
+  assert_int_equal(number_of(client_get(client, "vm2"), "pending.since_usec_realtime"),
+                   number_of(second, "pending.since_usec_realtime"));
+  client_refused(client, "Start", bb_start_parameters(bb, "vm2"), "DomainBusy");
+  bb_link_fast(bb);
+  second = bb_await_phase(bb, text_of(second, "id"), "succeeded");
+  assert_events_whole(second);
+  assert_events_whole(client_get(client, text_of(first, "id")));
+}
+
+static void killed_while_preparing(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+
+  bb_start(bb);
+  bb_set_call(bb, "warm_target", json_pack("{sb}", "hang", 1));
+  job = client_start(bb_connect(bb), "vm1", NULL);
+  bb_await_phase(bb, text_of(job, "id"), "preparing");
+  bb_stop(bb, SIGKILL);
+  bb_set_call(bb, "warm_target", NULL);
+  bb_start(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  assert_events_whole(job);
+  assert_int_equal(number_of(bb_truth(bb, "vm1"), "serial"), 1);
+}
+
+static void killed_while_migrating(void **state) {
+  Bb *bb = *state;
+  json_t *before, *after;
+  Client *client;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  before = client_start(bb_connect(bb), "vm1", NULL);
+  bb_await_phase(bb, text_of(before, "id"), "migrating");
+  before = bb_await(bb, text_of(before, "id"), has_numbers, NULL);
+  kill_and_start(bb);
+
+  /* It is taken up where it is, and steered on; no second one is begun. */
+  after = bb_await_phase(bb, text_of(before, "id"), "migrating");
+  assert_int_equal(number_of(bb_truth(bb, "vm1"), "serial"), 1);
+  assert_int_equal(number_of(after, "started_usec_realtime"), number_of(before, "started_usec_realtime"));
+  assert_int_equal(number_of(after, "created_usec_realtime"), number_of(before, "created_usec_realtime"));
+  assert_true(llabs(number_of(after, "deadline_usec_realtime") -
+                    number_of(before, "deadline_usec_realtime")) < 50000);
+  assert_true(number_of(after, "revision") > number_of(before, "revision"));
+
+  client = bb_connect(bb);
+  client_call(client, "Tune",
+              json_pack("{ss s{si}}", "job", "vm1", "policy", "bandwidth_bytes_per_s", 1 << 30));
+  bb_await_event(bb, text_of(before, "id"), "action", "new bandwidth limit");
+  bb_link_fast(bb);
+  after = bb_await_phase(bb, text_of(before, "id"), "succeeded");
+  assert_events_whole(after);
+  assert_true(number_of(after, "result.downtime_ms") > 0);
+  assert_text(bb_truth(bb, "vm1"), "host", "b");
+}
+
+static void killed_again_and_again(void **state) {
+  Bb *bb = *state;
+  json_int_t revision = 0;
+  json_t *job;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  job = client_start(bb_connect(bb), "vm1", NULL);
+  for (int i = 0; i < 5; i++) {
+    bb_await_phase(bb, text_of(job, "id"), "migrating");
+    job = bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+    assert_true(number_of(job, "revision") > revision);
+    revision = number_of(job, "revision");
+    kill_and_start(bb);
+  }
+  bb_link_fast(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  assert_events_whole(job);
+}
+
+static void it_ended_while_nobody_looked(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  job = client_start(bb_connect(bb), "vm1", NULL);
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  bb_stop(bb, SIGKILL);
+  bb_link_fast(bb);
+  bb_start(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  assert_true(number_of(job, "result.downtime_ms") > 0);
+  assert_events_whole(job);
+}
+
+static void an_abort_that_was_asked_for_before_is_carried_out(void **state) {
+  Bb *bb = *state;
+  Client *client;
+  json_t *job;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  bb_set_call(bb, "abort_job", json_pack("{sb}", "hang", 1));
+  client = bb_connect(bb);
+  job = client_start(client, "vm1", NULL);
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  client_call(client, "Abort", json_pack("{ss}", "job", "vm1"));
+  bb_stop(bb, SIGKILL);
+  bb_set_call(bb, "abort_job", NULL);
+  bb_start(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "aborted");
+  assert_text(job, "failure.cause", "USER_ABORT");
+  assert_text(job, "failure.phase", "migrating");
+  assert_events_whole(job);
+}
+
+static void the_deadline_counts_from_the_first_start(void **state) {
+  Bb *bb = *state;
+  json_int_t deadline;
+  json_t *job;
+
+  bb_set_domain(bb, "vm1", "memory_bytes", json_integer(256 << 20));
+  bb_start(bb);
+  bb_link_slow(bb);
+  job = client_start(bb_connect(bb), "vm1", json_pack("{si}", "completion_timeout_s_per_gib", 6));
+  job = bb_await_phase(bb, text_of(job, "id"), "migrating");
+  deadline = number_of(job, "deadline_usec_realtime");
+  kill_and_start(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "aborted");
+  assert_text(job, "failure.cause", "DEADLINE");
+  assert_true(number_of(job, "finished_usec_realtime") >= deadline - 1000);
+  assert_true(number_of(job, "finished_usec_realtime") < deadline + 1500000);
+}
+
+/* The answer is not waited for: whatever the daemon had done by then, asking again gives one job that ends well. */
+static void a_start_is_repeated_after_a_kill_in_the_middle_of_it(void **state) {
+  Bb *bb = *state;
+
+  for (int i = 1; i <= 4; i++) {
+    g_autofree char *name = g_strdup_printf("vm%d", i);
+    json_t *parameters = bb_start_parameters(bb, name);
+    json_t *again;
+
+    json_object_set_new(parameters, "request_key", json_string(name));
+    bb_start(bb);
+    client_send(bb_connect(bb), "Start", json_incref(parameters), 0);
+    kill_and_start(bb);
+    again = client_call(bb_connect(bb), "Start", parameters);
+    bb_await_phase(bb, text_of(again, "job.id"), "succeeded");
+    assert_int_equal(number_of(bb_truth(bb, name), "serial"), 1);
+    bb_stop(bb, SIGKILL);
+  }
+}
+
+/* --- post-copy --- */
+
+static void make_post_copy(Bb *bb, const char *domain) {
+  g_autofree char *path = g_strconcat(bb->control, ".state", NULL);
+  json_t *root = bb_keep(bb, json_load_file(path, 0, NULL));
+  json_t *job = json_object_get(json_object_get(json_object_get(root, "domains"), domain), "job");
+
+  assert_non_null(job);
+  json_object_set_new(job, "phase", json_integer(TRUTH_POST_COPY));
+  assert_int_equal(json_dump_file(root, path, 0), 0);
+}
+
+static bool in_post_copy(json_t *job, gconstpointer data) {
+  return strcmp(text_of(job, "stage"), "post_copy") == 0;
+}
+
+static json_t *reach_post_copy(Bb *bb) {
+  json_t *job;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  job = client_start(bb_connect(bb), "vm1", json_pack("{sb}", "allow_post_copy", 1));
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  bb_stop(bb, SIGKILL);
+  make_post_copy(bb, "vm1");
+  bb_start(bb);
+  return bb_await(bb, text_of(job, "id"), in_post_copy, NULL);
+}
+
+static void found_in_post_copy_it_cannot_be_aborted(void **state) {
+  Bb *bb = *state;
+  json_t *job = reach_post_copy(bb);
+  json_t *error;
+
+  error = client_refused(bb_connect(bb), "Abort", json_pack("{ss}", "job", "vm1"), "NotAbortable");
+  assert_text(error, "stage", "post_copy");
+  assert_text(error, "job", text_of(job, "id"));
+  bb_link_fast(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  assert_events_whole(job);
+}
+
+static void a_cut_post_copy_is_resumed_when_the_link_is_back(void **state) {
+  Bb *bb = *state;
+  json_t *job = reach_post_copy(bb);
+
+  json_object_set_new(bb->world, "keepalive_ms", json_integer(200));
+  bb_set_link(bb, "cut", json_true());
+  job = bb_await_phase(bb, text_of(job, "id"), "recovering");
+  assert_null(member_of(job, "failure"));
+  client_refused(bb_connect(bb), "Abort", json_pack("{ss}", "job", "vm1"), "NotAbortable");
+  bb_set_link(bb, "bytes_per_s", json_integer(1 << 30));
+  bb_set_link(bb, "cut", json_false());
+  job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  assert_text(bb_truth(bb, "vm1"), "host", "b");
+}
+
+/* --- records --- */
+
+static void put(Bb *bb, const char *name, const char *text) {
+  g_autofree char *path = g_build_filename(bb->state_directory, "jobs", name, NULL);
+
+  assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static bool exists(Bb *bb, const char *name) {
+  g_autofree char *path = g_build_filename(bb->state_directory, "jobs", name, NULL);
+
+  return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+static char *read_log(Bb *bb) {
+  char *text = NULL;
+
+  assert_true(g_file_get_contents(bb->log, &text, NULL, NULL));
+  return text;
+}
+
+static void a_damaged_record_is_set_aside_and_the_rest_is_read(void **state) {
+  Bb *bb = *state;
+  g_autofree char *log = NULL;
+  json_t *job;
+
+  bb_start(bb);
+  job = client_start(bb_connect(bb), "vm1", NULL);
+  bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  bb_stop(bb, SIGTERM);
+  put(bb, "00000000000000000000000000000001.json", "{\"format\":1,\"job\":{\"id\":\"0000");
+  put(bb, "00000000000000000000000000000002.json", "");
+  put(bb, "00000000000000000000000000000003.json.tmp", "{}");
+  put(bb, "00000000000000000000000000000004.json", "[]");
+  bb_start(bb);
+  assert_int_equal(json_array_size(json_object_get(client_call(bb_connect(bb), "List", NULL), "jobs")), 1);
+  assert_text(client_get(bb_connect(bb), text_of(job, "id")), "phase", "succeeded");
+  assert_true(exists(bb, "00000000000000000000000000000001.json.bad"));
+  assert_false(exists(bb, "00000000000000000000000000000001.json"));
+  assert_true(exists(bb, "00000000000000000000000000000002.json.bad"));
+  assert_false(exists(bb, "00000000000000000000000000000003.json.tmp"));
+  log = read_log(bb);
+  assert_non_null(strstr(log, "00000000000000000000000000000001"));
+  assert_non_null(strstr(log, "00000000000000000000000000000004"));
+}
+
+static void a_record_of_a_newer_format_is_refused_and_kept(void **state) {
+  Bb *bb = *state;
+  g_autofree char *log = NULL;
+
+  bb_start(bb);
+  bb_stop(bb, SIGTERM);
+  put(bb, "0123456789abcdef0123456789abcdef.json", "{\"format\":99,\"job\":{}}");
+  bb_start(bb);
+  assert_int_equal(json_array_size(json_object_get(client_call(bb_connect(bb), "List", NULL), "jobs")), 0);
+  assert_true(exists(bb, "0123456789abcdef0123456789abcdef.json"));
+  log = read_log(bb);
+  assert_non_null(strstr(log, "0123456789abcdef0123456789abcdef"));
+  assert_non_null(strstr(log, "format 99"));
+}
+
+static void two_daemons_do_not_share_a_state_directory(void **state) {
+  Bb *bb = *state;
+  g_autofree char *error = NULL;
+  const char *program = g_getenv("HANDOFFD_FAKE");
+  g_autofree char *other = g_build_filename(bb->directory, "other", NULL);
+  const char *argv[] = {program,       "--config",          bb->config,      "--socket",      other,
+                        "--state-dir", bb->state_directory, "--libvirt-uri", bb->libvirt_uri, NULL};
+  int status = 0;
+
+  bb_start(bb);
+  assert_true(g_spawn_sync(NULL, (char **)(uintptr_t)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, NULL, &error,
+                           &status, NULL));
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+  assert_non_null(strstr(error, "another handoffd"));
+  client_call(bb_connect(bb), "GetNode", NULL);
+}
+
+static void jobs_keep_their_order(void **state) {
+  Bb *bb = *state;
+  json_t *before, *after;
+  Client *client;
+
+  bb_configure(bb, "MaxOutgoing=1\n");
+  bb_start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  for (int i = 1; i <= 4; i++) {
+    g_autofree char *name = g_strdup_printf("vm%d", i);
+
+    client_start(client, name, NULL);
+  }
+  before = client_call(client, "List", NULL);
+  kill_and_start(bb);
+  after = client_call(bb_connect(bb), "List", NULL);
+  for (size_t i = 0; i < 4; i++)
+    assert_text(json_array_get(json_object_get(after, "jobs"), i), "id",
+                text_of(json_array_get(json_object_get(before, "jobs"), i), "id"));
+}
+
+int main(void) {
+  Tests tests = {0};
+
+  TESTS_ADD(&tests, killed_while_pending);
+  TESTS_ADD(&tests, killed_while_preparing);
+  TESTS_ADD(&tests, killed_while_migrating);
+  TESTS_ADD(&tests, killed_again_and_again);
+  TESTS_ADD(&tests, it_ended_while_nobody_looked);
+  TESTS_ADD(&tests, an_abort_that_was_asked_for_before_is_carried_out);
+  TESTS_ADD(&tests, the_deadline_counts_from_the_first_start);
+  TESTS_ADD(&tests, a_start_is_repeated_after_a_kill_in_the_middle_of_it);
+  TESTS_ADD(&tests, found_in_post_copy_it_cannot_be_aborted);
+  TESTS_ADD(&tests, a_cut_post_copy_is_resumed_when_the_link_is_back);
+  TESTS_ADD(&tests, a_damaged_record_is_set_aside_and_the_rest_is_read);
+  TESTS_ADD(&tests, a_record_of_a_newer_format_is_refused_and_kept);
+  TESTS_ADD(&tests, two_daemons_do_not_share_a_state_directory);
+  TESTS_ADD(&tests, jobs_keep_their_order);
+  return bb_run(&tests, "restart");
+}
