@@ -273,9 +273,11 @@ void lifecycle_adopt(Agent *agent, Job *job) {
     run_start(agent, job, false);
     break;
   case MIG_PHASE_MIGRATING:
-    lifecycle_enter_phase(agent, job, MIG_PHASE_RECOVERING, "the agent was restarted; both ends are asked");
+    lifecycle_enter_phase(agent, job, MIG_PHASE_RECOVERING, "both ends are asked");
     G_GNUC_FALLTHROUGH;
   case MIG_PHASE_RECOVERING:
+    job_add_event(job, "agent_restarted", MIG_CAUSE_NONE,
+                  "the agent was restarted; the move is taken up again");
     run_adopt(agent, job);
     lifecycle_state_changed(agent, job);
     break;

@@ -32,6 +32,22 @@ static const char *get_text(json_t *parameters, const char *key) {
   return json_string_value(json_object_get(parameters, key));
 }
 
+bool methods_refuse_conflict(VarlinkCall *call, const MigPolicy *policy) {
+  const MigPolicyFacts nothing_known = {0};
+  const MigConflict *conflict = NULL;
+  json_t *keys;
+
+  if (mig_policy_conflicts(policy, &nothing_known, &conflict, 1) == 0)
+    return false;
+  keys = json_array();
+  for (size_t i = 0; i < G_N_ELEMENTS(conflict->keys); i++)
+    if (conflict->keys[i] < MIG_POLICY_KEY_COUNT)
+      json_array_append_new(keys, json_string(mig_policy_key_info(conflict->keys[i])->name));
+  methods_error(call, "PolicyConflict",
+                json_pack("{so ss ss}", "keys", keys, "code", conflict->code, "message", conflict->message));
+  return true;
+}
+
 /* The job that the call is about, or NULL: answered with why not. */
 static Job *find_job(Agent *agent, VarlinkCall *call, json_t *parameters) {
   const char *text = get_text(parameters, "job");
@@ -161,7 +177,7 @@ static void method_tune(VarlinkCall *call, json_t *parameters, gpointer user_dat
   Job *job = find_job(agent, call, parameters);
   g_autofree char *who = methods_describe_peer(call);
   const char *key = NULL;
-  MigPolicy changes;
+  MigPolicy changes, merged;
   char message[200];
 
   if (!job)
@@ -175,6 +191,10 @@ static void method_tune(VarlinkCall *call, json_t *parameters, gpointer user_dat
                   json_pack("{ss ss}", "key", "", "message", "the job is over already"));
     return;
   }
+  merged = job->policy;
+  mig_policy_merge(&merged, &changes);
+  if (methods_refuse_conflict(call, &merged))
+    return;
   if (!lifecycle_tune(agent, job, &changes, who, &key)) {
     g_snprintf(message, sizeof message,
                "cannot be changed any more while the job is %s: it is fixed when the "

@@ -15,3 +15,7 @@ char *methods_describe_peer(const VarlinkCall *call);
 
 /* An error of the interface by its short name. Takes `parameters`. */
 void methods_error(VarlinkCall *call, const char *name, json_t *parameters);
+
+/* Answers with PolicyConflict if keys of the policy exclude each other whatever the domain and the target are. True: it
+ * has been answered. */
+bool methods_refuse_conflict(VarlinkCall *call, const MigPolicy *policy);

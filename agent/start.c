@@ -128,12 +128,9 @@ static bool take_target(Start *start, json_t *parameters) {
 
 static bool take_policy(Start *start, json_t *parameters) {
   const char *name = get_text(parameters, "policy_name");
-  const MigPolicyFacts nothing_known = {0};
-  const MigConflict *conflict = NULL;
   const char *key = NULL;
   MigPolicy over;
   char message[200];
-  json_t *keys;
 
   start->policy = start->agent->config->policy;
   if (name) {
@@ -152,16 +149,7 @@ static bool take_policy(Start *start, json_t *parameters) {
   }
   mig_policy_merge(&start->policy, &over);
 
-  /* What excludes each other whatever the domain and the target are; the rest is found by the checks. */
-  if (mig_policy_conflicts(&start->policy, &nothing_known, &conflict, 1) == 0)
-    return true;
-  keys = json_array();
-  for (size_t i = 0; i < G_N_ELEMENTS(conflict->keys); i++)
-    if (conflict->keys[i] < MIG_POLICY_KEY_COUNT)
-      json_array_append_new(keys, json_string(mig_policy_key_info(conflict->keys[i])->name));
-  methods_error(start->call, "PolicyConflict",
-                json_pack("{so ss ss}", "keys", keys, "code", conflict->code, "message", conflict->message));
-  return false;
+  return !methods_refuse_conflict(start->call, &start->policy);
 }
 
 /* Of all that the caller asked for but the key itself. */

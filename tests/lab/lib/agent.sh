@@ -28,6 +28,7 @@ agent_signal() { kill "-$2" "${agent_pid[$1]}"; }
 
 # agent_end NODE SIGNAL: and waits for its end; leaves its status in agent_status. Not for a subshell.
 agent_end() {
+    # shellcheck disable=SC2034  # for the caller
     agent_status=0
     agent_signal "$1" "$2"
     wait "${agent_pid[$1]}" 2>/dev/null || agent_status=$?

@@ -130,7 +130,8 @@ in_node() {
 }
 
 # A hung libvirtd must not hang the lab.
-node_virsh() { timeout "${LAB_VIRSH_TIMEOUT_S:-10}" virsh -q -c "$(node_uri "$1")" "${@:2}"; }
+# In a session of its own: with a terminal, virsh starts polkit's agent on it, which complains on stderr.
+node_virsh() { setsid --wait timeout "${LAB_VIRSH_TIMEOUT_S:-10}" virsh -q -c "$(node_uri "$1")" "${@:2}"; }
 
 # A process that lives as long as the lab, in a node's network namespace.
 start_recorder() {
