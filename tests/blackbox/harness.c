@@ -525,6 +525,11 @@ json_t *bb_await(Bb *bb, const char *id, bool (*done)(json_t *job, gconstpointer
   return NULL;
 }
 
+bool bb_has_numbers(json_t *job, gconstpointer data) {
+  return member_of(job, "progress.memory_processed_bytes") &&
+         number_of(job, "progress.memory_processed_bytes") > 0;
+}
+
 static bool has_phase(json_t *job, gconstpointer phase) {
   return strcmp(text_of(job, "phase"), phase) == 0;
 }

@@ -106,6 +106,8 @@ json_t *client_get(Client *client, const char *job);
 json_t *bb_await_phase(Bb *bb, const char *job, const char *phase);
 /* Until `done` says so. */
 json_t *bb_await(Bb *bb, const char *job, bool (*done)(json_t *job, gconstpointer data), gconstpointer data);
+/* For bb_await(): bytes move, so that libvirt has a job. "migrating" is said before that. */
+bool bb_has_numbers(json_t *job, gconstpointer data);
 /* Until an event of this kind holds the text. */
 json_t *bb_await_event(Bb *bb, const char *job, const char *kind, const char *text);
 

@@ -135,7 +135,7 @@ static void after_a_kill_both_ends_are_asked_what_came_of_it(void **state) {
   bb_stop(bb, SIGKILL);
   make_room(bb);
   bb_start(bb);
-  job = bb_await_event(bb, text_of(job, "id"), "phase", "the agent was restarted");
+  job = bb_await_event(bb, text_of(job, "id"), "agent_restarted", "");
   job = bb_await_phase(bb, text_of(job, "id"), "failed");
   assert_text(job, "result.running_at", "source");
   assert_text(bb_truth(bb, "vm1"), "host", "a");

@@ -63,7 +63,7 @@ static void a_hung_abort_of_one_job_keeps_no_other_from_its_deadline(void **stat
   client = bb_connect(bb);
   hung = client_start(client, "vm1", NULL);
   other = client_start(client, "vm2", json_pack("{si}", "completion_timeout_s_per_gib", 4));
-  bb_await_phase(bb, text_of(hung, "id"), "migrating");
+  bb_await(bb, text_of(hung, "id"), bb_has_numbers, NULL);
   bb_await_phase(bb, text_of(other, "id"), "migrating");
   bb_set_call(bb, "abort_job", json_pack("{sb si}", "hang", 1, "times", 1));
   client_call(client, "Abort", json_pack("{ss}", "job", text_of(hung, "id")));
@@ -87,7 +87,7 @@ static void the_deadline_is_decided_though_the_numbers_hang(void **state) {
   job = client_start(bb_connect(bb), "vm1", json_pack("{si}", "completion_timeout_s_per_gib", 4));
   bb_await_phase(bb, text_of(job, "id"), "migrating");
   bb_set_call(bb, "job_stats", json_pack("{sb}", "hang", 1));
-  job = bb_await_event(bb, text_of(job, "id"), "decision", "");
+  job = bb_await_event(bb, text_of(job, "id"), "decision", "abort: ");
   assert_text(job, "failure.cause", "DEADLINE");
   bb_set_call(bb, "job_stats", NULL);
   bb_await_phase(bb, text_of(job, "id"), "aborted");

@@ -8,11 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool has_numbers(json_t *job, gconstpointer data) {
-  return member_of(job, "progress.memory_processed_bytes") &&
-         number_of(job, "progress.memory_processed_bytes") > 0;
-}
-
 static void assert_clean_end(Bb *bb, int signal_number) {
   gint64 before_us = g_get_monotonic_time();
   int status = bb_stop(bb, signal_number);
@@ -42,7 +37,7 @@ static void its_end_leaves_the_migration_running(void **state) {
   bb_link_slow(bb);
   job = client_start(bb_connect(bb), "vm1", NULL);
   bb_await_phase(bb, text_of(job, "id"), "migrating");
-  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
   watcher = bb_connect(bb);
   client_send(watcher, "Watch", json_pack("{ss}", "job", text_of(job, "id")), VARLINK_CALL_MORE);
   client_receive(watcher, NULL, NULL);

@@ -10,9 +10,11 @@ static json_t *start_and_reach(Bb *bb, Client *client, json_t *policy, const cha
   return bb_await_phase(bb, text_of(job, "id"), phase);
 }
 
-static bool has_numbers(json_t *job, gconstpointer data) {
-  return member_of(job, "progress.memory_processed_bytes") &&
-         number_of(job, "progress.memory_processed_bytes") > 0;
+/* "migrating" is said before the first byte moves; with numbers, libvirt has a job that can be aborted. */
+static json_t *start_and_move(Bb *bb, Client *client, json_t *policy) {
+  json_t *job = start_and_reach(bb, client, policy, "migrating");
+
+  return bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
 }
 
 static void abort_job(Client *client, const char *job) {
@@ -54,7 +56,7 @@ static void the_stream_shows_each_phase_in_its_order_and_the_end(void **state) {
       at++;
       assert_true(at < G_N_ELEMENTS(order));
     }
-    assert_true(number_of(job, "revision") > revision);
+    assert_true(number_of(job, "revision") >= revision);
     revision = number_of(job, "revision");
     if (member_of(job, "progress")) {
       assert_true(number_of(job, "progress.percent") >= percent);
@@ -186,8 +188,7 @@ static void abort_while_preparing(void **state) {
 
   /* What hung goes on now, and starts nothing. */
   bb_set_call(bb, "warm_target", NULL);
-  job = start_and_reach(bb, client, NULL, "migrating");
-  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  job = start_and_move(bb, client, NULL);
   assert_int_equal(number_of(bb_truth(bb, "vm1"), "serial"), 1);
 }
 
@@ -199,10 +200,11 @@ static void abort_while_migrating(void **state) {
   bb_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
-  job = start_and_reach(bb, client, NULL, "migrating");
-  job = bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  job = start_and_move(bb, client, NULL);
+  bb_set_call(bb, "abort_job", json_pack("{sb}", "hang", 1));
   abort_job(client, "vm1");
   abort_job(client, "vm1"); /* does no harm */
+  bb_set_call(bb, "abort_job", NULL);
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
   assert_text(job, "failure.cause", "USER_ABORT");
   assert_text(job, "failure.phase", "migrating");
@@ -220,7 +222,7 @@ static void abort_that_libvirt_refuses_at_first_is_repeated(void **state) {
   bb_link_slow(bb);
   bb_set_call(bb, "abort_job", json_pack("{ss si}", "fail", "NOT_RUNNING", "times", 2));
   client = bb_connect(bb);
-  job = start_and_reach(bb, client, NULL, "migrating");
+  job = start_and_move(bb, client, NULL);
   abort_job(client, "vm1");
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
   assert_text(job, "failure.cause", "USER_ABORT");
@@ -235,7 +237,7 @@ static void abort_that_comes_too_late_does_not_hide_that_it_moved(void **state) 
   bb_link_slow(bb);
   bb_set_call(bb, "abort_job", json_pack("{sb}", "hang", 1));
   client = bb_connect(bb);
-  job = start_and_reach(bb, client, NULL, "migrating");
+  job = start_and_move(bb, client, NULL);
   abort_job(client, "vm1");
   bb_link_fast(bb);
   job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
@@ -277,8 +279,7 @@ static void no_progress_aborts_as_a_fault_of_the_link(void **state) {
   bb_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
-  job = start_and_reach(bb, client, json_pack("{si}", "progress_timeout_s", 1), "migrating");
-  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  job = start_and_move(bb, client, json_pack("{si}", "progress_timeout_s", 1));
   bb_set_link(bb, "cut", json_true());
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
   assert_text(job, "failure.cause", "LINK_STALLED");
@@ -295,8 +296,7 @@ static void a_tuned_bandwidth_reaches_the_migration(void **state) {
   bb_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
-  job = start_and_reach(bb, client, NULL, "migrating");
-  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  job = start_and_move(bb, client, NULL);
   job = client_call(client, "Tune",
                     json_pack("{ss s{si}}", "job", "vm1", "policy", "bandwidth_bytes_per_s", 5 << 20));
   assert_int_equal(number_of(job, "job.policy.bandwidth_bytes_per_s"), 5 << 20);
@@ -425,8 +425,7 @@ static void a_target_that_does_not_answer_at_the_end_is_waited_for(void **state)
   bb_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
-  job = start_and_reach(bb, client, NULL, "migrating");
-  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  job = start_and_move(bb, client, NULL);
   bb_set_host(bb, "b", "reachable", json_false());
   bb_link_fast(bb);
   job = bb_await_phase(bb, text_of(job, "id"), "recovering");
@@ -448,8 +447,7 @@ static void a_source_that_does_not_answer_at_the_end_is_waited_for(void **state)
   bb_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
-  job = start_and_reach(bb, client, NULL, "migrating");
-  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  job = start_and_move(bb, client, NULL);
   bb_set_host(bb, "a", "reachable", json_false());
   bb_link_fast(bb);
   job = bb_await_phase(bb, text_of(job, "id"), "recovering");
@@ -465,8 +463,7 @@ static void a_guest_that_dies_on_the_way_is_no_fault_of_the_link(void **state) {
 
   bb_start(bb);
   bb_link_slow(bb);
-  job = start_and_reach(bb, bb_connect(bb), NULL, "migrating");
-  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  job = start_and_move(bb, bb_connect(bb), NULL);
   bb_set_domain(bb, "vm1", "state", json_string("inactive"));
   job = bb_await_phase(bb, text_of(job, "id"), "failed");
   assert_text(job, "failure.cause", "GUEST_STOPPED");
@@ -492,8 +489,7 @@ static void two_live_copies_are_reported_and_neither_is_touched(void **state) {
 
   bb_start(bb);
   bb_link_slow(bb);
-  job = start_and_reach(bb, bb_connect(bb), NULL, "migrating");
-  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  job = start_and_move(bb, bb_connect(bb), NULL);
   bb_set_domain(bb, "vm1", "states", json_pack("{ss ss}", "a", "running", "b", "running"));
   bb_link_fast(bb);
   job = bb_await_phase(bb, text_of(job, "id"), "failed");

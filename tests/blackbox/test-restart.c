@@ -9,11 +9,6 @@
 /* Of the scripted hypervisor's file: its FakePhase. */
 #define TRUTH_POST_COPY 5
 
-static bool has_numbers(json_t *job, gconstpointer data) {
-  return member_of(job, "progress.memory_processed_bytes") &&
-         number_of(job, "progress.memory_processed_bytes") > 0;
-}
-
 static void kill_and_start(Bb *bb) {
   bb_stop(bb, SIGKILL);
   bb_start(bb);
@@ -69,7 +64,7 @@ static void killed_while_migrating(void **state) {
   bb_link_slow(bb);
   before = client_start(bb_connect(bb), "vm1", NULL);
   bb_await_phase(bb, text_of(before, "id"), "migrating");
-  before = bb_await(bb, text_of(before, "id"), has_numbers, NULL);
+  before = bb_await(bb, text_of(before, "id"), bb_has_numbers, NULL);
   kill_and_start(bb);
 
   /* It is taken up where it is, and steered on; no second one is begun. */
@@ -102,7 +97,7 @@ static void killed_again_and_again(void **state) {
   job = client_start(bb_connect(bb), "vm1", NULL);
   for (int i = 0; i < 5; i++) {
     bb_await_phase(bb, text_of(job, "id"), "migrating");
-    job = bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+    job = bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
     assert_true(number_of(job, "revision") > revision);
     revision = number_of(job, "revision");
     kill_and_start(bb);
@@ -120,7 +115,7 @@ static void it_ended_while_nobody_looked(void **state) {
   bb_link_slow(bb);
   job = client_start(bb_connect(bb), "vm1", NULL);
   bb_await_phase(bb, text_of(job, "id"), "migrating");
-  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
   bb_stop(bb, SIGKILL);
   bb_link_fast(bb);
   bb_start(bb);
@@ -139,7 +134,7 @@ static void an_abort_that_was_asked_for_before_is_carried_out(void **state) {
   bb_set_call(bb, "abort_job", json_pack("{sb}", "hang", 1));
   client = bb_connect(bb);
   job = client_start(client, "vm1", NULL);
-  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
   client_call(client, "Abort", json_pack("{ss}", "job", "vm1"));
   bb_stop(bb, SIGKILL);
   bb_set_call(bb, "abort_job", NULL);
@@ -211,7 +206,7 @@ static json_t *reach_post_copy(Bb *bb) {
   bb_link_slow(bb);
   job = client_start(bb_connect(bb), "vm1", json_pack("{sb}", "allow_post_copy", 1));
   bb_await_phase(bb, text_of(job, "id"), "migrating");
-  bb_await(bb, text_of(job, "id"), has_numbers, NULL);
+  bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
   bb_stop(bb, SIGKILL);
   make_post_copy(bb, "vm1");
   bb_start(bb);
