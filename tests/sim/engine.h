@@ -30,8 +30,10 @@ typedef struct SimGuest {
   uint64_t memory_bytes;
   uint64_t zero_bytes; /* of it, pages that hold zeroes: 9 bytes each on the wire, in the first pass */
   bool zero_last;      /* they follow the others, as on a guest that never filled its memory; else mixed */
-  SimPhase phases[SIM_PHASES];     /* ended by one without regions and duration */
-  bool repeat;                     /* the phases begin anew; else the last one stays */
+  SimPhase phases[SIM_PHASES]; /* ended by one without regions and duration */
+  bool repeat;                 /* the phases begin anew; else the last one stays */
+  unsigned
+      busy_pct; /* of its processor that the writing takes: throttling slows it only beyond the rest. 0: 100 */
   unsigned noise_pct;              /* the rates vary by up to so much, anew every half second */
   uint64_t disk_bytes;             /* copied before the memory, where the policy says so */
   uint64_t disk_write_bytes_per_s; /* and mirrored for as long as the migration runs */
