@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The race of ours and the peers in the simulator: one JSON object a line for each run. */
+#include "tests/bench/peers/peers.h"
+#include "tests/sim/engine.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+#define MIB           MIG_MIB_BYTES
+
+/* 400 Mbit/s less the headers of Ethernet, IP and TCP (1448 of 1514 bytes). */
+static const uint64_t default_link_bytes_per_s = UINT64_C(400000000) / 8 / 1514 * 1448;
+
+/* Longer than the last of the peers' timeouts (Nova's 1600 s). */
+enum { GIVE_UP_MS = 1800000, MOST_GOALS = 1024 };
+
+typedef struct Guest {
+  const char *name;
+  SimPhase phases[3];
+  bool repeat;
+} Guest;
+
+/* Working set in MiB, and rate in MiB/s, of guests of 256 MiB; as the lab's. */
+static const Guest guests[] = {
+    {.name = "idle"},
+    {.name = "64/20", .phases = {{.regions = {{64 * MIB, 20 * MIB, SIM_WRITER_CYCLIC}}}}},
+    {.name = "100/40", .phases = {{.regions = {{100 * MIB, 40 * MIB, SIM_WRITER_CYCLIC}}}}},
+    {.name = "100/200", .phases = {{.regions = {{100 * MIB, 200 * MIB, SIM_WRITER_CYCLIC}}}}},
+    {.name = "bursty",
+     .phases = {{.duration_ms = 5000, .regions = {{100 * MIB, 200 * MIB, SIM_WRITER_CYCLIC}}},
+                {.duration_ms = 5000}},
+     .repeat = true},
+};
+
+typedef struct Options {
+  const char *guests, *policies, *only; /* lists with commas; NULL: all */
+  char goals[MOST_GOALS];
+  uint64_t link_bytes_per_s;
+  unsigned rounds;
+  unsigned jitter_pct;
+} Options;
+
+static bool listed(const char *list, const char *name) {
+  size_t length = strlen(name);
+  if (!list)
+    return true;
+  for (const char *at = list; at; at = strchr(at, ',')) {
+    at += *at == ',';
+    if (strncmp(at, name, length) == 0 && (at[length] == '\0' || at[length] == ','))
+      return true;
+  }
+  return false;
+}
+
+static void print_run(const Guest *guest, PeerClass kind, const Strategy *strategy, unsigned round,
+                      const MigPolicy *policy, const SimResult *result) {
+  printf("{\"where\":\"sim\",\"guest\":\"%s\",\"policy\":\"%s\",\"strategy\":\"%s\",\"round\":%u,"
+         "\"success\":%s,\"end\":\"%s\",\"cause\":\"%s\",\"total_ms\":%" PRIu64 ",\"silence_ms\":%" PRIu64
+         ",\"downtime_ms\":%" PRIu64 ",\"pause_ms\":%" PRIu64 ",\"lost_ms\":%" PRIu64 ",\"bytes\":%" PRIu64
+         ",\"iterations\":%" PRIu64 ",\"throttle_pct\":%u,\"max_downtime_ms\":%" PRIu64
+         ",\"max_pause_ms\":%" PRIu64 ",\"actions\":[",
+         guest->name, peer_class_info(kind)->name, strategy->name, round,
+         sim_end_is_success(result->end) ? "true" : "false", sim_end_name(result->end),
+         mig_cause_name(result->cause), result->total_ms, result->longest_silence_ms, result->downtime_ms,
+         result->pause_ms, result->lost_work_ms, result->wire_bytes, result->iterations,
+         result->max_throttle_pct, mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS),
+         mig_policy_get(policy, MIG_POLICY_MAX_PAUSE_MS));
+  for (unsigned i = 0; i < result->action_count && i < SIM_EVENTS; i++) {
+    const SimEvent *event = &result->events[i];
+    printf("%s{\"at_ms\":%" PRIu64 ",\"action\":\"%s\",\"downtime_ms\":%" PRIu64 ",\"done\":%s}",
+           i ? "," : "", event->at_ms, mig_action_name(event->action.kind), event->action.downtime_ms,
+           event->outcome == SIM_OUTCOME_DONE ? "true" : "false");
+  }
+  puts("]}");
+}
+
+static void run(const Options *options, const Guest *guest, PeerClass kind, const Strategy *strategy) {
+  MigPolicy policy;
+  char message[256];
+  mig_policy_init(&policy);
+  if (!peer_policy_add(&policy, peer_class_info(kind)->goals, message, sizeof(message)) ||
+      !peer_policy_add(&policy, options->goals, message, sizeof(message))) {
+    fprintf(stderr, "bench-policies: %s\n", message);
+    exit(2);
+  }
+  for (unsigned round = 1; round <= options->rounds; round++) {
+    SimScenario scenario = {
+        .group = "race",
+        .name = guest->name,
+        .guest = {.memory_bytes = 256 * MIB, .repeat = guest->repeat},
+        .link = {.bytes_per_s = options->link_bytes_per_s, .jitter_pct = options->jitter_pct},
+        .policy = &policy,
+        .seed = round,
+        .give_up_ms = GIVE_UP_MS,
+    };
+    static SimResult result;
+    memcpy(scenario.guest.phases, guest->phases, sizeof(guest->phases));
+    sim_run(&scenario, strategy, &result);
+    print_run(guest, kind, strategy, round, &policy, &result);
+  }
+}
+
+static void list_all(void) {
+  size_t n;
+  const Peer *peers = peers_list(&n);
+  for (unsigned kind = 0; kind < PEER_CLASS_COUNT; kind++) {
+    const PeerClassInfo *info = peer_class_info(kind);
+    printf("policy\t%s\t%s\n", info->name, info->goals);
+  }
+  for (size_t i = 0; i < n; i++) {
+    printf("peer\t%s\t%s\t%s\t", peers[i].strategy->name, peers[i].strategy->source, peers[i].defaults);
+    for (unsigned kind = 0; kind < PEER_CLASS_COUNT; kind++)
+      if (peers[i].classes & PEER_IN(kind))
+        printf(" %s", peer_class_info(kind)->name);
+    putchar('\n');
+  }
+}
+
+static void race(const Options *options) {
+  size_t n;
+  const Peer *peers = peers_list(&n);
+  for (size_t g = 0; g < LENGTH(guests); g++) {
+    if (!listed(options->guests, guests[g].name))
+      continue;
+    for (unsigned kind = 0; kind < PEER_CLASS_COUNT; kind++) {
+      if (!listed(options->policies, peer_class_info(kind)->name))
+        continue;
+      if (listed(options->only, strategy_handoffd.name))
+        run(options, &guests[g], kind, &strategy_handoffd);
+      for (size_t i = 0; i < n; i++)
+        if ((peers[i].classes & PEER_IN(kind)) && listed(options->only, peers[i].strategy->name))
+          run(options, &guests[g], kind, peers[i].strategy);
+    }
+  }
+}
+
+static int usage(FILE *out) {
+  fputs("bench-policies [--guest LIST] [--policy LIST] [--only LIST] [--rounds N] [--set KEY=VALUE]...\n"
+        "               [--link BYTES_PER_S] [--jitter PCT] | --list\n"
+        "Prints one JSON object a line for each run. tests/bench/policies makes a table of them.\n",
+        out);
+  return out == stdout ? 0 : 2;
+}
+
+int main(int argc, char **argv) {
+  static const struct option known[] = {{"guest", 1, NULL, 'g'},  {"policy", 1, NULL, 'p'},
+                                        {"only", 1, NULL, 'o'},   {"rounds", 1, NULL, 'r'},
+                                        {"set", 1, NULL, 's'},    {"link", 1, NULL, 'l'},
+                                        {"jitter", 1, NULL, 'j'}, {"list", 0, NULL, 'L'},
+                                        {"help", 0, NULL, 'h'},   {0}};
+  Options options = {.link_bytes_per_s = default_link_bytes_per_s, .rounds = 1};
+  for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+    size_t used = strlen(options.goals);
+    switch (c) {
+    case 'g':
+      options.guests = optarg;
+      break;
+    case 'p':
+      options.policies = optarg;
+      break;
+    case 'o':
+      options.only = optarg;
+      break;
+    case 'r':
+      options.rounds = (unsigned)strtoul(optarg, NULL, 10);
+      break;
+    case 's':
+      snprintf(options.goals + used, sizeof(options.goals) - used, " %s", optarg);
+      break;
+    case 'l':
+      options.link_bytes_per_s = strtoull(optarg, NULL, 10);
+      break;
+    case 'j':
+      options.jitter_pct = (unsigned)strtoul(optarg, NULL, 10);
+      break;
+    case 'L':
+      list_all();
+      return 0;
+    case 'h':
+      return usage(stdout);
+    default:
+      return usage(stderr);
+    }
+  }
+  if (optind < argc || options.rounds == 0 || options.link_bytes_per_s == 0)
+    return usage(stderr);
+  race(&options);
+  return 0;
+}
