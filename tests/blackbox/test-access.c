@@ -61,7 +61,7 @@ static void somebody_may_read_what_is_public_and_change_nothing(void **state) {
     assert_non_null(error);
     assert_string_equal(error, DENIED);
   }
-  assert_text(client_get(bb_connect(bb), text_of(job, "id")), "phase", "migrating");
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
 }
 
 static void a_member_of_the_group_may_do_all(void **state) {

@@ -232,7 +232,7 @@ static void an_unfinished_job_is_never_forgotten(void **state) {
   client = bb_connect(bb);
   running = text_of(client_start(client, "vm1", NULL), "id");
   await_forgotten(bb, client, move_there(bb, client, "vm2"));
-  assert_text(client_get(client, running), "phase", "migrating");
+  bb_await_phase(bb, running, "migrating");
 }
 
 int main(void) {

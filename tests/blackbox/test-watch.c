@@ -121,7 +121,7 @@ static void a_watcher_that_leaves_cancels_nothing(void **state) {
   bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
   client_close(all);
   client_close(client);
-  assert_text(client_get(bb_connect(bb), "vm1"), "phase", "migrating");
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
   bb_link_fast(bb);
   job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
   assert_true(json_is_false(json_object_get(job, "abort_requested")));
