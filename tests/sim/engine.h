@@ -71,12 +71,13 @@ typedef struct SimFault {
 
 #define SIM_FAULTS 6
 
-/* What the hypervisors themselves take. Zero in a scenario: SIM_HOST_DEFAULT's. */
+/* What the hypervisors themselves take. Without a fixed downtime in a scenario: sim_host_default. */
 typedef struct SimHost {
   unsigned setup_ms;          /* libvirt's Prepare, until the stream begins */
   unsigned fixed_downtime_ms; /* stop, device state, start at the target */
   unsigned finish_ms;         /* Finish and Confirm, the guest already runs */
-  uint64_t buffer_bytes;      /* QEMU takes for sent what the socket still holds */
+  uint64_t buffer_bytes;      /* QEMU takes for sent what the socket and the link's queue still hold: */
+  unsigned buffer_ms;         /* so many bytes, and at most so long */
   uint64_t scan_bytes_per_s;  /* the migration thread's own limit: finding and checking pages */
 } SimHost;
 
@@ -117,7 +118,7 @@ typedef struct SimEvent {
   MigSample sample;
   MigAction action;
   SimOutcome outcome;
-  bool link_alive; /* it could carry bytes at that moment */
+  uint64_t cut_ms; /* for so long no byte could pass; 0: the link is alive */
 } SimEvent;
 
 #define SIM_EVENTS 64

@@ -35,16 +35,16 @@ static void step(void *state, const MigSample *sample, MigAction *ret_action) {
   /* virsh waits for the event of the iteration after the first: virshMigrateIteration() */
   if (virsh->post_copy && sample->valid && sample->iteration >= 2)
     ret_action->kind = MIG_ACTION_START_POST_COPY;
-  if (virsh->suspend_after_ms > 0 && sample->now_ms >= virsh->suspend_after_ms)
+  if (virsh->suspend_after_ms > 0 && sample->now_ms > virsh->suspend_after_ms)
     ret_action->kind = MIG_ACTION_PAUSE;
   virsh->done = ret_action->kind != MIG_ACTION_NONE;
 }
 
 #define VIRSH "tools/virsh-domain.c of libvirt 9.0.0"
 
-/* It follows events, so that a short poll stands for them. */
+/* It looks at its timeout each 500 ms (virshWatchJob()); events reach it at once, which a short poll stands for. */
 const Strategy strategy_virsh = {"virsh", VIRSH, 500, sizeof(Virsh), start_plain, step};
 const Strategy strategy_virsh_post_copy = {
     "virsh --postcopy-after-precopy", VIRSH, 10, sizeof(Virsh), start_post_copy, step};
 const Strategy strategy_virsh_suspend = {
-    "virsh --timeout 4 --timeout-suspend", VIRSH, 10, sizeof(Virsh), start_suspend, step};
+    "virsh --timeout 4 --timeout-suspend", VIRSH, 500, sizeof(Virsh), start_suspend, step};
