@@ -34,6 +34,9 @@ def marks: (map(select(.strategy == "handoffd")) | first // null) as $ours
     | if $ours == null then null else {
         finished: ($ours | finished),
         over: $ours.over,
+        gives_up_ms: (if $ours | finished then null else $ours.total_ms end),
+        best_verdict: (map(select(.strategy != "handoffd" and .successes == 0 and (.ends | all(startswith("aborted")))))
+            | min_by(.total_ms) | if . == null then null else {strategy, total_ms} end),
         best_total: ($peers | min_by(.total_ms) | if . == null then null else {strategy, total_ms} end),
         best_silence: ($peers | min_by(.silence_ms) | if . == null then null else {strategy, silence_ms} end)
       }
@@ -59,7 +62,10 @@ def row: "  " + (.strategy | left(29)) + ("\(.successes)/\(.rounds)" | right(5))
     + (if .bad > 0 then "  BAD MEMORY OR PLACE in \(.bad)" else "" end);
 
 def mark_line: if . == null then empty
-    elif .best_total == null then "  = no peer finishes within the policy; handoffd " + (if .finished then "does" else "neither" end)
+    elif .best_total == null then "  = no peer finishes within the policy; handoffd "
+        + if .finished then "does" else "neither, and knows it after \(.gives_up_ms / 1000 | fixed(1)) s"
+            + (if .best_verdict then ", the first of them after \(.best_verdict.total_ms / 1000 | fixed(1)) s (\(.best_verdict.strategy))"
+               else "" end) end
     else "  = handoffd: total " + (.total_ratio | fixed(2)) + " of " + .best_total.strategy
         + ", silence " + (.silence_ratio | fixed(2)) + " of " + .best_silence.strategy
         + (if .over then "; more silence than permitted" else "" end)
