@@ -25,17 +25,18 @@ def summary: {
     bad: (map(select((.bad_pages // 0) > 0 or (.misplaced // false))) | length)
 };
 def finished: .successes == .rounds;
+def is_peer: .strategy | startswith("handoffd") | not;
 def ratio($mine; $theirs): if $theirs > 0 then $mine / $theirs else null end;
 
 # Ours beside the best of the peers, in each measure by itself; and the peers that beat it by 5 % in one without losing in
 # the other.
 def marks: (map(select(.strategy == "handoffd")) | first // null) as $ours
-    | map(select(.strategy != "handoffd" and finished and (.over | not))) as $peers
+    | map(select(is_peer and finished and (.over | not))) as $peers
     | if $ours == null then null else {
         finished: ($ours | finished),
         over: $ours.over,
         gives_up_ms: (if $ours | finished then null else $ours.total_ms end),
-        best_verdict: (map(select(.strategy != "handoffd" and .successes == 0 and (.ends | all(startswith("aborted")))))
+        best_verdict: (map(select(is_peer and .successes == 0 and (.ends | all(startswith("aborted")))))
             | min_by(.total_ms) | if . == null then null else {strategy, total_ms} end),
         best_total: ($peers | min_by(.total_ms) | if . == null then null else {strategy, total_ms} end),
         best_silence: ($peers | min_by(.silence_ms) | if . == null then null else {strategy, silence_ms} end)
