@@ -667,6 +667,8 @@ static SimOutcome take_effect(Sim *sim, const Pending *pending) {
     end(sim, SIM_END_ABORTED);
     return SIM_OUTCOME_DONE;
   case MIG_ACTION_SET_DOWNTIME:
+    if (sim->state > STATE_PRE_COPY)
+      return SIM_OUTCOME_TOO_LATE;
     sim->downtime_limit_ms = (double)pending->downtime_ms;
     return SIM_OUTCOME_DONE;
   case MIG_ACTION_START_POST_COPY:

@@ -10,7 +10,7 @@
  *    A move that ends otherwise, not in post-copy, ends within that and the time that the abort or the end takes.
  *  - QEMU is never given a downtime limit above what the policy permits. The switchover itself, on a link that is
  *    steady, is over within that limit and what the limit does not cover: device state, the socket's buffer. QEMU's own 300 ms
- *    hold until the first limit is set, which takes one poll. On a link that changes QEMU's measure of 100 ms may be off
+ *    hold until the first limit is set, which takes one poll: a small guest may be gone by then. On a link that changes QEMU's measure of 100 ms may be off
  *    by as much as the link changes; not asserted.
  *  - A pause is asked for only where one is permitted, never with a device that cannot be paused, and on a steady link it is over within
  *    what is permitted and the same addition.
@@ -31,6 +31,7 @@
 #define COUNT_DEFAULT 5000
 #define SHOWN         5
 #define TICK_MS       1000
+#define GIVE_UP_MS    (7 * 24 * UINT64_C(3600000))
 /* Reading the log of a large guest, the 50 ms between two looks, rounding. */
 #define MODEL_MS 60
 
@@ -211,6 +212,7 @@ static void draw(uint64_t seed, Run *run) {
   run->scenario.what = "by chance";
   run->scenario.seed = seed;
   run->scenario.policy = &run->policy;
+  run->scenario.give_up_ms = GIVE_UP_MS; /* later than any deadline that is drawn */
   run->steady = draw_link(&random, link, &run->scenario.link);
   draw_guest(&random, link, &run->scenario.guest);
   draw_policy(&random, link, &run->scenario.guest, &run->policy);
@@ -262,7 +264,8 @@ static bool downtime_holds(const Run *run) {
   if (result->end != SIM_END_PRE_COPY || !run->steady || !run->sure)
     return true;
   for (unsigned i = 0; i < result->action_count && i < SIM_EVENTS; i++)
-    told |= result->events[i].action.kind == MIG_ACTION_SET_DOWNTIME;
+    told |= result->events[i].action.kind == MIG_ACTION_SET_DOWNTIME &&
+            result->events[i].outcome == SIM_OUTCOME_DONE;
   uint64_t limit = told ? permitted_ms(run) : larger(permitted_ms(run), 300);
   return result->downtime_ms <= limit + beyond_limit_ms();
 }
@@ -320,9 +323,6 @@ static unsigned judge(const Run *run) {
     case MIG_ACTION_COUNT:
       break;
     }
-    CHECK(PROPERTY_ONE_ABORT, event->outcome != SIM_OUTCOME_TOO_LATE ||
-                                  event->action.kind == MIG_ACTION_ABORT || !run->sure ||
-                                  result->end <= SIM_END_POST_COPY);
   }
 #undef CHECK
   return broken;
