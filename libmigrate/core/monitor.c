@@ -299,17 +299,21 @@ void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *r
 }
 
 uint64_t mig_bandwidth_update(MigBandwidth *bandwidth, uint64_t now_ms, uint64_t processed_bytes) {
-  /* The first reading, a counter that began anew, or a clock that did: a new base, and the rate as it was. */
-  if (!bandwidth->seen || processed_bytes < bandwidth->processed_bytes || now_ms < bandwidth->at_ms) {
+  /* The first reading, a counter that began anew, or a clock that did: a new base, and the rate as it was. Until the
+   * first byte the job is being set up, which says nothing of the link. */
+  if (!bandwidth->seen || processed_bytes < bandwidth->processed_bytes || now_ms < bandwidth->at_ms ||
+      (!bandwidth->have_rate && bandwidth->processed_bytes == 0)) {
     bandwidth->seen = true;
     bandwidth->at_ms = now_ms;
     bandwidth->processed_bytes = processed_bytes;
   } else if (now_ms > bandwidth->at_ms) {
-    /* An exponential average over readings at uneven distances: weight 1 − e^(−dt/τ). */
+    /* An exponential average over readings at uneven distances. Of the time t since it began only 1 − e^(−t/τ) is in it:
+     * the weight of a reading is its share of that, so that the first seconds are a plain mean. */
     double dt = (double)(now_ms - bandwidth->at_ms);
     double rate = (double)(processed_bytes - bandwidth->processed_bytes) * 1000.0 / dt;
-    double weight = bandwidth->have_rate ? 1.0 - exp(-dt / BANDWIDTH_TAU_MS) : 1.0;
-    bandwidth->bytes_per_s += weight * (rate - bandwidth->bytes_per_s);
+    bandwidth->known = 1.0 - (1.0 - bandwidth->known) * exp(-dt / BANDWIDTH_TAU_MS);
+    bandwidth->bytes_per_s +=
+        (1.0 - exp(-dt / BANDWIDTH_TAU_MS)) / bandwidth->known * (rate - bandwidth->bytes_per_s);
     bandwidth->have_rate = true;
     bandwidth->at_ms = now_ms;
     bandwidth->processed_bytes = processed_bytes;

@@ -82,6 +82,7 @@ typedef struct MigBandwidth {
   bool have_rate;
   uint64_t at_ms;
   uint64_t processed_bytes;
+  double known; /* the share of the average's weight that readings have, 0 to 1 */
   double bytes_per_s;
 } MigBandwidth;
 

@@ -31,4 +31,6 @@ typedef struct Strategy {
   void (*start)(void *state, const MigPolicy *policy, const StrategyGuest *guest, uint64_t now_ms,
                 StrategyStart *ret_start);
   void (*step)(void *state, const MigSample *sample, MigAction *ret_action);
+  /* libvirt refused what step() asked for. May be NULL. */
+  void (*refused)(void *state, MigActionKind kind, uint64_t now_ms);
 } Strategy;

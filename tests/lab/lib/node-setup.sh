@@ -23,7 +23,11 @@ exec 7<"$lab_dir" 8<"$repo"
 for pair in etc-libvirt:/etc/libvirt lib-libvirt:/var/lib/libvirt log-libvirt:/var/log/libvirt \
     cache-libvirt:/var/cache/libvirt passwd:/etc/passwd group:/etc/group hosts:/etc/hosts; do
     # libvirt's packages leave it to libvirtd to make some of these
-    [[ -e ${pair#*:} ]] || mkdir -p "${pair#*:}"
+    if [[ ! -e ${pair#*:} && -d $dir/${pair%%:*} ]]; then
+        mkdir -p "${pair#*:}"
+    elif [[ ! -e ${pair#*:} ]]; then
+        : >"${pair#*:}"
+    fi
     mount --bind "$dir/${pair%%:*}" "${pair#*:}"
 done
 mkdir -p "$dir/run/lock" "$dir/run/libvirt"
