@@ -56,26 +56,26 @@
 #define THROTTLE_MS      10.0 /* softmmu/cpu-throttle.c: CPU_THROTTLE_TIMESLICE_NS */
 #define THROTTLE_MAX     99u
 #define DOWNTIME_MS      300.0 /* migration.c: DEFAULT_MIGRATE_SET_DOWNTIME */
-#define POST_COPY_STOP_S 0.010 /* to stop the guest and send which pages are void */
-#define FIRST_FAULTS     2.0   /* lab: silences of 164 to 210 ms around a clock that stood for 66 to 83 */
+#define POST_COPY_STOP_S 0.003 /* to send which pages are void */
+#define FIRST_FAULTS     2.5   /* lab: silences of 101 to 116 ms around a clock that stood for 43 to 47 */
 #define GIVE_UP_MS       (6 * UINT64_C(3600000))
 #define NEVER            INT64_MAX
 #define QUEUE            4
 
 /* Measured in the lab: libvirt 9.0 and QEMU 7.2 under TCG on two cores, a link of 400 Mbit/s by tbf with a queue of
- * 50 ms, guests of 256 MiB (check-lab prints the comparison).
- *  setup: from virsh's start to the first bytes on the wire, 0.36 to 0.42 s. With the target's capabilities probed.
+ * 50 ms, guests of 256 MiB (test-sim-lab.sh prints the comparison).
+ *  setup: from virsh's start to the first bytes on the wire, 0.36 to 0.42 s; the target's capabilities were probed before.
  *  finish: from the guest's first heartbeat at the target to virsh's end, about 0.12 s.
- *  fixed downtime and buffer: in post-copy, where no memory is in it, the clock stood still for 66 to 83 ms; of 48 to 60 ms
- *  of that the link was busy. So much is what the queue of tbf holds; 4 MiB is the most that Linux lets
- *  a TCP socket grow to (tcp_wmem).
- *  scan: a thread that finds, copies and writes pages does 1 to 2 GiB/s; of zero pages, somewhat more. */
+ *  fixed downtime and buffer: in post-copy, where no memory is in it, the clock stood still for 43 to 47 ms on a quiet
+ *  machine, for 66 to 83 on a busy one, and in pre-copy for as much more than its dirty rest explains. Two thirds
+ *  of it is the wait for what was sent before. 4 MiB is the most that Linux lets a TCP socket hold (tcp_wmem).
+ *  scan: not measured. One thread that finds, copies and writes pages does 1 to 2 GiB/s, of zero pages somewhat more. */
 const SimHost sim_host_default = {
     .setup_ms = 380,
-    .fixed_downtime_ms = 18,
+    .fixed_downtime_ms = 15,
     .finish_ms = 120,
     .buffer_bytes = 4 << 20,
-    .buffer_ms = 55,
+    .buffer_ms = 30,
     .scan_bytes_per_s = UINT64_C(2) << 30,
 };
 

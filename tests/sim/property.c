@@ -28,7 +28,7 @@
 #include <string.h>
 #include <time.h>
 
-#define COUNT_DEFAULT 5000
+#define COUNT_DEFAULT 100000
 #define SHOWN         5
 #define TICK_MS       1000
 #define GIVE_UP_MS    (7 * 24 * UINT64_C(3600000))
