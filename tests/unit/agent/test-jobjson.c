@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job as JSON: the record keeps all that matters, the wire shows what the interface says. */
+#include "agent/jobjson.h"
+
+#include "proto/idl.h"
+#include "proto/interface.h"
+#include "tests/unit/core/rows.h"
+
+#define BOOT "11111111-2222-4333-8444-555555555555"
+
+/* Every field different from what a new job has. */
+static Job *full_job(MigPhase phase) {
+  Job *job = job_new();
+  char message[100];
+
+  strcpy(job->id, "0123456789abcdef0123456789abcdef");
+  job->seq = 17;
+  job->request_key = g_strdup("key-1");
+  job->request_digest = g_strdup("d1935");
+  job->direction = MIG_DIRECTION_OUTGOING;
+  job->domain_name = g_strdup("vm \"1\" é");
+  strcpy(job->domain_uuid, "e47a3cb2-3cf1-43db-8764-d2f9d88cca43");
+  job->target_name = g_strdup("node-b");
+  job->target_uri = g_strdup("qemu+tls://node-b/system");
+  job->migrate_uri = g_strdup("tcp://10.0.0.2");
+  job->policy_name = g_strdup("gentle");
+  assert_int_equal(mig_policy_set_text(&job->policy, "tls", "require", message, sizeof message),
+                   MIG_POLICY_OK);
+  assert_int_equal(mig_policy_set_text(&job->policy, "max_downtime_ms", "77", message, sizeof message),
+                   MIG_POLICY_OK);
+  job->created_usec = 1700000000000001;
+  job->pending_since_usec = 1700000000000002;
+  job->started_usec = 1700000001000003;
+  job->started_ms = 5000;
+  job->memory_bytes = 268435456;
+  job->disk_bytes = 1048576;
+  job->have_sample = true;
+  job->sample = (MigSample){.valid = true,
+                            .active = true,
+                            .now_ms = 6500,
+                            .elapsed_ms = 1,
+                            .memory_total_bytes = 2,
+                            .memory_processed_bytes = 3,
+                            .memory_remaining_bytes = 4,
+                            .disk_total_bytes = 5,
+                            .disk_processed_bytes = 6,
+                            .disk_remaining_bytes = 7,
+                            .bandwidth_bytes_per_s = 8,
+                            .dirty_rate_bytes_per_s = 9,
+                            .iteration = 10,
+                            .throttle_pct = 11,
+                            .expected_downtime_ms = 12,
+                            .post_copy_requests = 13};
+  job->percent = 42;
+  job->abort_requested = true;
+  job_add_event(job, "accepted", MIG_CAUSE_NONE, "to be moved");
+  job_add_event(job, "decision", MIG_CAUSE_DEADLINE, "abort: too late");
+  for (guint i = 0; i < job->events->len; i++)
+    ((JobEvent *)job->events->pdata[i])->time_usec = 1700000002000000 + i;
+  job->phase = phase;
+  if (phase == MIG_PHASE_MIGRATING) {
+    job->stage = MIG_STAGE_PRE_COPY;
+    job->next_action = g_strdup("waits");
+    job->deadline_ms = 9000;
+  }
+  if (job_is_final(job)) {
+    job->failure = (JobFailure){.cause = MIG_CAUSE_LINK_LOST,
+                                .phase = MIG_PHASE_MIGRATING,
+                                .stage = MIG_STAGE_PRE_COPY,
+                                .message = g_strdup("the link was lost"),
+                                .libvirt_code = 38,
+                                .libvirt_message = g_strdup("client socket is closed")};
+    job->finished_usec = 1700000009000004;
+    job->have_total_time = job->have_downtime = job->have_transferred = true;
+    job->total_time_ms = 8000;
+    job->downtime_ms = 0;
+    job->transferred_bytes = 123456789;
+    job->running_at = "source";
+    job->evidence = g_strdup("source: running; target: absent");
+  }
+  job->revision = 99;
+  return job;
+}
+
+static Job *read_back(json_t *record, const char *boot_id) {
+  g_autoptr(GError) error = NULL;
+  Job *job = job_from_record(record, boot_id, &error);
+
+  if (!job)
+    fail_msg("%s", error->message);
+  return job;
+}
+
+static void assert_same_json(json_t *a, json_t *b) {
+  if (!json_equal(a, b)) {
+    g_autofree char *one = json_dumps(a, JSON_INDENT(1) | JSON_SORT_KEYS);
+    g_autofree char *other = json_dumps(b, JSON_INDENT(1) | JSON_SORT_KEYS);
+
+    fail_msg("%s\nis not\n%s", one, other);
+  }
+}
+
+/* --- the record --- */
+
+static void a_finished_job_comes_back_as_it_was(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_FAILED);
+  json_t *record = job_to_record(job, BOOT);
+  g_autoptr(Job) back = read_back(record, BOOT);
+  json_t *again = job_to_record(back, BOOT);
+
+  assert_same_json(record, again);
+  assert_true(back->durable);
+  assert_true(back->have_downtime);
+  assert_int_equal(back->downtime_ms, 0);
+  assert_string_equal(back->request_digest, "d1935");
+  assert_string_equal(back->running_at, "source");
+  assert_int_equal(back->failure.libvirt_code, 38);
+  assert_int_equal(back->started_ms, 5000);
+  assert_int_equal(back->events->len, 2);
+  assert_int_equal(back->events_seq, 2);
+  assert_int_equal(back->revision, 99);
+  json_decref(record);
+  json_decref(again);
+}
+
+static void an_unfinished_job_comes_back_with_a_higher_revision_and_no_old_numbers(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
+  json_t *record = job_to_record(job, BOOT);
+  g_autoptr(Job) back = read_back(record, BOOT);
+
+  assert_true(back->revision > job->revision + 1000000);
+  assert_false(back->have_sample);
+  assert_int_equal(back->percent, 42);
+  assert_int_equal(back->phase, MIG_PHASE_MIGRATING);
+  assert_int_equal(back->stage, MIG_STAGE_PRE_COPY);
+  assert_int_equal(back->started_ms, 5000);
+  assert_int_equal(back->memory_bytes, job->memory_bytes);
+  assert_int_equal(back->disk_bytes, job->disk_bytes);
+  assert_int_equal(back->seq, 17);
+  assert_true(back->abort_requested);
+  assert_string_equal(back->migrate_uri, "tcp://10.0.0.2");
+  assert_memory_equal(back->policy.values, job->policy.values, sizeof job->policy.values);
+  json_decref(record);
+}
+
+static void what_is_not_there_stays_not_there(void **state) {
+  g_autoptr(Job) job = job_new();
+  json_t *record, *again;
+  g_autoptr(Job) back = NULL;
+
+  job->domain_name = g_strdup("vm1");
+  strcpy(job->domain_uuid, "e47a3cb2-3cf1-43db-8764-d2f9d88cca43");
+  job->target_uri = g_strdup("test:///b");
+  job->phase = MIG_PHASE_ABORTED;
+  record = job_to_record(job, BOOT);
+  back = read_back(record, BOOT);
+  again = job_to_record(back, BOOT);
+  assert_same_json(record, again);
+  assert_null(back->request_key);
+  assert_null(back->target_name);
+  assert_false(back->have_downtime);
+  assert_int_equal(back->failure.cause, MIG_CAUSE_NONE);
+  json_decref(record);
+  json_decref(again);
+}
+
+static void times_of_another_boot_are_not_taken_for_ours(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
+  json_t *record = job_to_record(job, BOOT);
+  g_autoptr(Job) back = read_back(record, "another");
+
+  assert_int_equal(back->started_ms, 0);
+  assert_int_equal(back->started_usec, job->started_usec);
+  json_decref(record);
+}
+
+static void numbers_too_large_for_the_wire_are_cut(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_SUCCEEDED);
+  JobContext context = {.now_ms = 7000, .now_usec = 1700000003000000};
+  json_t *json;
+
+  job->sample.memory_total_bytes = UINT64_MAX;
+  json = job_to_json(job, &context, JOB_VIEW_FULL);
+  assert_true(json_integer_value(json_object_get(json_object_get(json, "progress"), "memory_total_bytes")) ==
+              INT64_MAX);
+  json_decref(json);
+}
+
+typedef struct Damage {
+  const char *name;
+  const char *record;
+  const char *says;
+} Damage;
+
+#define GOOD                                                                                                 \
+  "\"domain\":{\"name\":\"a\",\"uuid\":\"b\"},\"target\":{\"libvirt_uri\":\"c\"},\"phase\":\"pending\","     \
+  "\"id\":\"0123456789abcdef0123456789abcdef\""
+
+static const Damage damages[] = {
+    {"an empty object", "{}", "lacks a format"},
+    {"no object", "[]", "lacks a format"},
+    {"no format", "{\"job\":{" GOOD "}}", "lacks a format"},
+    {"a newer format", "{\"format\":2,\"job\":{" GOOD "}}", "newer handoffd"},
+    {"a format of before the first", "{\"format\":0,\"job\":{" GOOD "}}", "lacks a format"},
+    {"no id", "{\"format\":1,\"job\":{\"phase\":\"pending\"}}", "an id"},
+    {"a short id", "{\"format\":1,\"job\":{\"phase\":\"pending\",\"id\":\"12\"}}", "an id"},
+    {"an unknown phase",
+     "{\"format\":1,\"job\":{\"phase\":\"lost\",\"id\":\"0123456789abcdef0123456789abcdef\"}}", "a phase"},
+    {"no domain",
+     "{\"format\":1,\"job\":{\"phase\":\"pending\",\"id\":\"0123456789abcdef0123456789abcdef\","
+     "\"target\":{\"libvirt_uri\":\"c\"}}}",
+     "its domain"},
+    {"no target",
+     "{\"format\":1,\"job\":{\"phase\":\"pending\",\"id\":\"0123456789abcdef0123456789abcdef\","
+     "\"domain\":{\"name\":\"a\",\"uuid\":\"b\"}}}",
+     "its target"},
+    {"a policy that cannot be", "{\"format\":1,\"job\":{" GOOD ",\"policy\":{\"max_throttle_pct\":0}}}",
+     "max_throttle_pct"},
+    {"a policy key of a newer agent", "{\"format\":1,\"job\":{" GOOD ",\"policy\":{\"warp\":1}}}", "warp"},
+};
+
+static void test_damage(void **state) {
+  const Damage *damage = *state;
+  json_t *record = json_loads(damage->record, 0, NULL);
+  g_autoptr(GError) error = NULL;
+
+  assert_non_null(record);
+  assert_null(job_from_record(record, BOOT, &error));
+  if (!strstr(error->message, damage->says))
+    fail_msg("it says: %s", error->message);
+  json_decref(record);
+}
+
+/* Whatever is of a wrong type inside must not bring the agent down. */
+static void each_member_of_a_record_may_be_of_any_type(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_FAILED);
+  static const char *const values[] = {"null", "1", "-1", "1.5", "true", "\"x\"", "[]", "{}", "[1]", "[{}]"};
+
+  for (size_t v = 0; v < LENGTH(values); v++) {
+    json_t *value = json_loads(values[v], JSON_DECODE_ANY, NULL);
+
+    for (int part = 0; part < 2; part++) {
+      json_t *model = job_to_record(job, BOOT);
+      json_t *members = json_object_get(model, part ? "agent" : "job");
+      const char *key;
+      json_t *old;
+
+      json_object_foreach (members, key, old) {
+        json_t *record = json_deep_copy(model);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Job) back = NULL;
+
+        json_object_set(json_object_get(record, part ? "agent" : "job"), key, value);
+        back = job_from_record(record, BOOT, &error);
+        assert_true(back || error);
+        if (back) {
+          JobContext context = {.pending_reason = "X"};
+          json_t *json = job_to_json(back, &context, JOB_VIEW_FULL);
+
+          assert_non_null(json);
+          json_decref(json);
+        }
+        json_decref(record);
+      }
+      json_decref(model);
+    }
+    json_decref(value);
+  }
+}
+
+/* --- the wire --- */
+
+typedef struct View {
+  const char *name;
+  MigPhase phase;
+} View;
+
+static const View views[] = {
+    {"a pending job is as the interface says", MIG_PHASE_PENDING},
+    {"a migrating job is as the interface says", MIG_PHASE_MIGRATING},
+    {"a recovering job is as the interface says", MIG_PHASE_RECOVERING},
+    {"a failed job is as the interface says", MIG_PHASE_FAILED},
+    {"a succeeded job is as the interface says", MIG_PHASE_SUCCEEDED},
+};
+
+static void check_type(const char *name, json_t *value) {
+  g_autoptr(VarlinkInterface) interface = varlink_interface_parse(io_handoffd_Agent_varlink, NULL);
+  const VarlinkMember *type = varlink_interface_find(interface, VARLINK_MEMBER_TYPE, name);
+  g_autofree char *at = NULL;
+
+  assert_non_null(type);
+  if (!varlink_type_check(type->type, value, &at))
+    fail_msg("it is no %s, at %s", name, at);
+}
+
+static void test_view(void **state) {
+  const View *view = *state;
+  g_autoptr(Job) job = full_job(view->phase);
+  JobContext context = {.queue_position = 3,
+                        .pending_reason = "OUTGOING_LIMIT",
+                        .pending_message = "2 of 2",
+                        .pending_until_usec = 1700000900000002,
+                        .now_ms = 7000,
+                        .now_usec = 1700000003000000};
+  json_t *json = job_to_json(job, &context, JOB_VIEW_FULL);
+  json_t *summary = job_to_summary(job);
+
+  check_type("Job", json);
+  check_type("JobSummary", summary);
+  assert_int_equal(json_object_get(json, "pending") != NULL, view->phase == MIG_PHASE_PENDING);
+  assert_int_equal(json_object_get(json, "result") != NULL, job_is_final(job));
+  assert_int_equal(json_object_get(json, "failure") != NULL, job_is_final(job));
+  json_decref(json);
+  json_decref(summary);
+}
+
+static void a_deadline_is_told_in_the_time_of_the_wall(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
+  JobContext context = {.now_ms = 7000, .now_usec = 1700000003000000};
+  json_t *json = job_to_json(job, &context, JOB_VIEW_FULL);
+
+  assert_true(json_integer_value(json_object_get(json, "deadline_usec_realtime")) == 1700000005000000);
+  assert_true(json_integer_value(json_object_get(json_object_get(json, "progress"), "age_ms")) == 500);
+  json_decref(json);
+}
+
+static void news_have_the_newest_events_only(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
+  JobContext context = {0};
+  json_t *json, *events;
+
+  for (int i = 0; i < 100; i++)
+    job_add_event(job, "warning", MIG_CAUSE_NONE, "%d", i);
+  json = job_to_json(job, &context, JOB_VIEW_NEWS);
+  events = json_object_get(json, "events");
+  assert_true(json_array_size(events) < 20);
+  assert_true(
+      json_integer_value(json_object_get(json_array_get(events, json_array_size(events) - 1), "seq")) == 102);
+  json_decref(json);
+  json = job_to_json(job, &context, JOB_VIEW_FULL);
+  assert_int_equal(json_array_size(json_object_get(json, "events")), 102);
+  json_decref(json);
+}
+
+/* --- golden: what is on the disks of those who upgrade, and what their controllers read --- */
+
+static void hold_against(const char *name, json_t *json) {
+  g_autofree char *path = g_build_filename(g_getenv("GOLDEN"), name, NULL);
+  json_t *golden;
+
+  if (g_getenv("REGEN"))
+    assert_int_equal(json_dump_file(json, path, JSON_INDENT(2) | JSON_SORT_KEYS), 0);
+  golden = json_load_file(path, 0, NULL);
+  if (!golden)
+    fail_msg("%s: not there; REGEN=1 makes it", path);
+  assert_same_json(json, golden);
+  json_decref(golden);
+}
+
+static void the_record_has_not_changed(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_FAILED);
+  json_t *record = job_to_record(job, BOOT);
+
+  hold_against("record.json", record);
+  json_decref(record);
+}
+
+static void the_wire_has_not_changed(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
+  JobContext context = {.now_ms = 7000, .now_usec = 1700000003000000};
+  json_t *json = job_to_json(job, &context, JOB_VIEW_FULL);
+
+  hold_against("job.json", json);
+  json_decref(json);
+}
+
+static void a_record_of_the_first_format_is_read(void **state) {
+  g_autofree char *path = g_build_filename(g_getenv("GOLDEN"), "record.json", NULL);
+  json_t *record = json_load_file(path, 0, NULL);
+  g_autoptr(Job) job = read_back(record, BOOT);
+
+  assert_string_equal(job->id, "0123456789abcdef0123456789abcdef");
+  assert_int_equal(job->phase, MIG_PHASE_FAILED);
+  json_decref(record);
+}
+
+/* --- policy --- */
+
+static void each_policy_key_comes_back(void **state) {
+  for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
+    const MigPolicyKeyInfo *info = mig_policy_key_info((MigPolicyKey)key);
+    const uint64_t values[] = {info->min, info->max, info->default_value};
+
+    for (size_t i = 0; i < LENGTH(values); i++) {
+      MigPolicy policy, back;
+      const char *bad = NULL;
+      char message[200];
+      json_t *json;
+
+      mig_policy_init(&policy);
+      assert_int_equal(mig_policy_set(&policy, (MigPolicyKey)key, values[i], message, sizeof message),
+                       MIG_POLICY_OK);
+      json = policy_to_json(&policy);
+      assert_int_equal(json_object_size(json), MIG_POLICY_KEY_COUNT);
+      check_type("Policy", json);
+      if (!policy_from_json(json, &back, &bad, message, sizeof message))
+        fail_msg("%s: %s", bad, message);
+      assert_memory_equal(back.values, policy.values, sizeof policy.values);
+      json_decref(json);
+    }
+  }
+}
+
+typedef struct PolicyRow {
+  const char *name;
+  const char *json;
+  const char *bad_key; /* NULL: it is fine */
+} PolicyRow;
+
+static const PolicyRow policy_rows[] = {
+    {"nothing is set by an empty policy", "{}", NULL},
+    {"null is absent", "{\"max_downtime_ms\":null}", NULL},
+    {"an unknown key is named", "{\"max_downtime_ms\":1,\"speed\":2}", "speed"},
+    {"an unknown key is named though it is null", "{\"speed\":null}", "speed"},
+    {"text is no number", "{\"max_downtime_ms\":\"5\"}", "max_downtime_ms"},
+    {"a number is no text", "{\"tls\":1}", "tls"},
+    {"a number is no truth", "{\"zerocopy\":1}", "zerocopy"},
+    {"below zero", "{\"max_pause_ms\":-1}", "max_pause_ms"},
+    {"past the range", "{\"max_throttle_pct\":100}", "max_throttle_pct"},
+    {"no value of the enum", "{\"compression\":\"lzma\"}", "compression"},
+};
+
+static void test_policy_row(void **state) {
+  const PolicyRow *row = *state;
+  json_t *json = json_loads(row->json, 0, NULL);
+  const char *bad = NULL;
+  char message[200] = "";
+  MigPolicy policy;
+  bool ok = policy_from_json(json, &policy, &bad, message, sizeof message);
+
+  assert_int_equal(ok, row->bad_key == NULL);
+  if (ok) {
+    assert_int_equal(policy.set, 0);
+  } else {
+    assert_string_equal(bad, row->bad_key);
+    assert_true(strlen(message) > 0);
+  }
+  json_decref(json);
+}
+
+static void only_what_is_given_counts_as_set(void **state) {
+  json_t *json = json_pack("{si sb}", "max_downtime_ms", 5, "zerocopy", 0);
+  const char *bad = NULL;
+  char message[200];
+  MigPolicy policy;
+
+  assert_true(policy_from_json(json, &policy, &bad, message, sizeof message));
+  assert_int_equal(policy.set,
+                   (UINT32_C(1) << MIG_POLICY_MAX_DOWNTIME_MS) | (UINT32_C(1) << MIG_POLICY_ZEROCOPY));
+  json_decref(json);
+}
+
+#define ADD(function) tests_add(&tests, #function, function, NULL)
+
+int main(void) {
+  Tests tests = {0};
+
+  ADD(a_finished_job_comes_back_as_it_was);
+  ADD(an_unfinished_job_comes_back_with_a_higher_revision_and_no_old_numbers);
+  ADD(what_is_not_there_stays_not_there);
+  ADD(times_of_another_boot_are_not_taken_for_ours);
+  ADD(numbers_too_large_for_the_wire_are_cut);
+  TESTS_ADD_ROWS(&tests, test_damage, damages);
+  ADD(each_member_of_a_record_may_be_of_any_type);
+  TESTS_ADD_ROWS(&tests, test_view, views);
+  ADD(a_deadline_is_told_in_the_time_of_the_wall);
+  ADD(news_have_the_newest_events_only);
+  ADD(the_record_has_not_changed);
+  ADD(the_wire_has_not_changed);
+  ADD(a_record_of_the_first_format_is_read);
+  ADD(each_policy_key_comes_back);
+  TESTS_ADD_ROWS(&tests, test_policy_row, policy_rows);
+  ADD(only_what_is_given_counts_as_set);
+  return tests_run(&tests, "jobjson");
+}
