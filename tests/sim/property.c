@@ -17,7 +17,9 @@
  *  - Post-copy is asked for only where it is permitted and possible, and not when the link has been cut for longer than
  *    two polls (before that nobody can know).
  *  - The throttle that QEMU is told to begin with is not above the policy's.
- *  - One abort at most, and nothing is asked after it or after the end. */
+ *  - One abort at most, and nothing is asked after it or after the end.
+ *  - Of the simulator itself, with each tenth guest: steered by one who asks for anything at any time, it shows no
+ *    counter that falls, no more memory than there is, no way back from post-copy, no silence longer than the whole. */
 #include "tests/sim/engine.h"
 #include "tests/sim/guest.h"
 #include "tests/sim/trace.h"
@@ -46,6 +48,7 @@ typedef enum Property {
   PROPERTY_POST_COPY_LINK,
   PROPERTY_THROTTLE,
   PROPERTY_ONE_ABORT,
+  PROPERTY_POSSIBLE,
   PROPERTY_COUNT
 } Property;
 
@@ -60,6 +63,7 @@ static const char *const property_names[PROPERTY_COUNT] = {
     [PROPERTY_POST_COPY_LINK] = "post-copy only while the link is alive",
     [PROPERTY_THROTTLE] = "no throttle above what is permitted",
     [PROPERTY_ONE_ABORT] = "one abort at most, and nothing after it",
+    [PROPERTY_POSSIBLE] = "whoever steers, and however, the simulator shows nothing impossible",
 };
 
 typedef struct Run {
@@ -328,6 +332,73 @@ static unsigned judge(const Run *run) {
   return broken;
 }
 
+/* --- the simulator itself --- */
+
+typedef struct Monkey {
+  uint64_t random;
+  uint64_t aborts_ms; /* so that there is an end */
+  bool impossible;
+  MigSample last;
+} Monkey;
+
+static void monkey_start(void *state, const MigPolicy *policy, const StrategyGuest *guest, uint64_t now_ms,
+                         StrategyStart *ret_start) {
+  Monkey *monkey = state;
+  monkey->random = guest->memory_bytes + guest->link_bytes_per_s;
+  monkey->aborts_ms = (uint64_t)log_uniform(&monkey->random, 100, 600000);
+  *ret_start = (StrategyStart){
+      .post_copy = chance(&monkey->random, 0.7),
+      .auto_converge = chance(&monkey->random, 0.5),
+      .throttle_initial_pct = (unsigned)uniform(&monkey->random, 0, 100),
+      .throttle_increment_pct = (unsigned)uniform(&monkey->random, 0, 50),
+      .downtime_ms = (uint64_t)uniform(&monkey->random, 0, 1000),
+  };
+}
+
+static bool impossible(const MigSample *last, const MigSample *sample) {
+  return sample->now_ms < last->now_ms || sample->memory_processed_bytes < last->memory_processed_bytes ||
+         sample->disk_processed_bytes < last->disk_processed_bytes || sample->iteration < last->iteration ||
+         sample->memory_remaining_bytes > sample->memory_total_bytes || sample->throttle_pct > 99 ||
+         (last->post_copy &&
+          (!sample->post_copy || sample->memory_remaining_bytes > last->memory_remaining_bytes));
+}
+
+static void monkey_step(void *state, const MigSample *sample, MigAction *ret_action) {
+  Monkey *monkey = state;
+  *ret_action = (MigAction){.kind = MIG_ACTION_NONE};
+  if (sample->valid) {
+    monkey->impossible |= impossible(&monkey->last, sample);
+    monkey->last = *sample;
+  }
+  if (chance(&monkey->random, 0.05)) {
+    ret_action->kind = (MigActionKind)(MIG_ACTION_SET_DOWNTIME + (unsigned)uniform(&monkey->random, 0, 3));
+    ret_action->downtime_ms = (uint64_t)log_uniform(&monkey->random, 1, 1e7);
+  }
+  if (sample->now_ms >= monkey->aborts_ms)
+    ret_action->kind = MIG_ACTION_ABORT;
+  /* the state is gone when the run is over: this is how it is told */
+  if (monkey->impossible)
+    ret_action->cause = MIG_CAUSE_INTERNAL;
+}
+
+static const Strategy strategy_monkey = {"monkey",       "anything goes", 130,
+                                         sizeof(Monkey), monkey_start,    monkey_step};
+
+static bool simulator_holds(Run *run) {
+  const SimResult *result = &run->result;
+  sim_run(&run->scenario, &strategy_monkey, &run->result);
+  bool holds = result->end != SIM_END_GAVE_UP && result->cause != MIG_CAUSE_INTERNAL &&
+               result->longest_silence_ms <= result->total_ms + 1000 &&
+               result->lost_work_ms <= result->total_ms && result->pause_ms <= result->total_ms &&
+               result->downtime_ms <= result->total_ms;
+  for (unsigned i = 0; i < result->action_count && i < SIM_EVENTS; i++)
+    holds &= result->events[i].action.cause != MIG_CAUSE_INTERNAL;
+  /* all of the memory went over, unless it was zero pages */
+  if (sim_end_is_success(result->end))
+    holds &= result->wire_bytes >= run->scenario.guest.memory_bytes - run->scenario.guest.zero_bytes;
+  return holds;
+}
+
 /* --- all of them --- */
 
 static double now_s(void) {
@@ -378,6 +449,8 @@ int main(int argc, char **argv) {
     ends[run.result.end]++;
     polls += run.result.polls;
     unsigned broken = judge(&run);
+    if ((seed + i) % 10 == 0 && !simulator_holds(&run))
+      broken |= 1u << PROPERTY_POSSIBLE;
     for (unsigned p = 0; p < PROPERTY_COUNT; p++)
       if (broken & (1u << p)) {
         if (failures[p]++ < SHOWN)
