@@ -93,7 +93,7 @@ static json_t *abort_on_a_full_disk(Bb *bb, Client *client) {
 
   bb_link_slow(bb);
   job = client_start(client, "vm1", NULL);
-  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
   fill(bb);
 
   /* What cannot be kept is not promised. The end is asked for all the same. */

@@ -48,10 +48,16 @@ void g_source_set_callback(GSource *source, GSourceFunc function, gpointer data,
   REAL(g_source_set_callback)(source, function, data, notify);
 }
 
-/* The thread that made it lets go of it last, perhaps. */
+/* The thread that made it lets go of it last, perhaps. Either changes the loop's own tables. */
 void g_source_unref(GSource *source) {
+  acquire_idle(source);
   __tsan_release(&idle);
   REAL(g_source_unref)(source);
+}
+
+void g_source_destroy(GSource *source) {
+  acquire_idle(source);
+  REAL(g_source_destroy)(source);
 }
 
 void g_async_queue_push(GAsyncQueue *queue, gpointer data) {
@@ -99,10 +105,16 @@ gboolean g_thread_pool_push(GThreadPool *pool, gpointer data, GError **error) {
 }
 
 /* GLib's own thread for signals wakes a loop by a descriptor which goes with the loop; what guards that is one of GLib's
- * inner locks. Named here so that it has a name to be suppressed by: libglib's own frames have none. */
-void g_main_context_unref(GMainContext *context) {
+ * inner locks. libglib's frames have no names to suppress that by; so there is one of ours, two calls deep, since a
+ * caller is noted when an instrumented callee is entered. */
+static void __attribute__((noinline)) unref_context(GMainContext *context) {
   REAL(g_main_context_unref)(context);
-  __tsan_release(&idle); /* so that the call above is no tail call, and its frame is there */
+  __tsan_release(&idle);
+}
+
+void g_main_context_unref(GMainContext *context) {
+  unref_context(context);
+  __tsan_release(&idle); /* no tail call above */
 }
 
 const char *__tsan_default_suppressions(void);
