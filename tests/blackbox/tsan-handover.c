@@ -120,5 +120,6 @@ void g_main_context_unref(GMainContext *context) {
 const char *__tsan_default_suppressions(void);
 
 const char *__tsan_default_suppressions(void) {
-  return "race:^g_main_context_unref$\n";
+  return "race:^g_main_context_unref$\n"
+         "race:^g_memdup2$\n"; /* as in tests/fake/tsan.supp */
 }
