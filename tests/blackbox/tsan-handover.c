@@ -27,6 +27,7 @@ static gboolean idle_check(GSource *source) {
 static void acquire_idle(GSource *source) {
   poll(NULL, 0, 0);
   __tsan_acquire(&idle);
+  __tsan_release(&idle);
 }
 
 static gboolean idle_dispatch(GSource *source, GSourceFunc callback, gpointer data) {
@@ -44,7 +45,7 @@ GSource *g_idle_source_new(void) {
 }
 
 void g_source_set_callback(GSource *source, GSourceFunc function, gpointer data, GDestroyNotify notify) {
-  __tsan_release(&idle);
+  acquire_idle(source);
   REAL(g_source_set_callback)(source, function, data, notify);
 }
 
@@ -53,6 +54,11 @@ void g_source_unref(GSource *source) {
   acquire_idle(source);
   __tsan_release(&idle);
   REAL(g_source_unref)(source);
+}
+
+gboolean g_main_context_iteration(GMainContext *context, gboolean may_block) {
+  __tsan_release(&idle);
+  return REAL(g_main_context_iteration)(context, may_block);
 }
 
 void g_source_destroy(GSource *source) {
