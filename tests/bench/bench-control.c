@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MIB        (INT64_C(1) << 20)
@@ -238,6 +239,35 @@ static void bench_get_of(const Daemon *daemon, const char *job, const char *what
   report(cpu_key, median(cpu, GET_ROUNDS), "us", NULL, true, "of the daemon for each Get");
 }
 
+/* The machine's own time for it: a child that answers each message of a call's size with one of an answer's, and does
+ * nothing else. What ping-pong costs beyond that is the daemon's. */
+static double echoes_per_s(size_t call_size, size_t answer_size, unsigned n) {
+  g_autofree char *buffer = g_malloc0(call_size + answer_size);
+  int fds[2];
+  double before;
+  pid_t pid;
+
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0 || (pid = fork()) < 0)
+    die("echo: %s", g_strerror(errno));
+  if (pid == 0) {
+    close(fds[0]);
+    while (recv(fds[1], buffer, call_size, MSG_WAITALL) == (ssize_t)call_size &&
+           send(fds[1], buffer, answer_size, MSG_NOSIGNAL) == (ssize_t)answer_size)
+      ;
+    _exit(0);
+  }
+  close(fds[1]);
+  before = now_s();
+  for (unsigned i = 0; i < n; i++)
+    if (send(fds[0], buffer, call_size, MSG_NOSIGNAL) != (ssize_t)call_size ||
+        recv(fds[0], buffer, answer_size, MSG_WAITALL) != (ssize_t)answer_size)
+      die("echo: %s", g_strerror(errno));
+  before = now_s() - before;
+  close(fds[0]);
+  waitpid(pid, NULL, 0);
+  return n / before;
+}
+
 static void bench_get(void) {
   DaemonOptions options = {.domains = 2,
                            .memory_bytes = 64 * MIB,
@@ -249,6 +279,8 @@ static void bench_get(void) {
   g_autofree char *job = daemon_start_move(daemon, client, 0);
 
   await_phase(daemon, job, "succeeded");
+  report("echo_pingpong_per_s", echoes_per_s(100, 2048, GETS), "/s", NULL, true,
+         "the machine itself: a child that answers with 2 KiB at once");
   bench_get_of(daemon, job, "finished");
 }
 
