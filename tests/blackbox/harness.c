@@ -13,6 +13,7 @@
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -158,6 +159,7 @@ static int teardown(void **state) {
   json_decref(bb->world);
   varlink_interface_free(bb->interface);
   varlink_interface_free(bb->service);
+  umount2(bb->state_directory, MNT_DETACH); /* of those tests that mount one there */
   if (!g_getenv("BB_KEEP"))
     remove_tree(bb->directory);
   g_free(bb->directory);
