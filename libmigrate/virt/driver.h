@@ -94,7 +94,7 @@ typedef struct MigMigrateRequest {
   char uuid[MIG_UUID_STRING_SIZE];
   const char *target_uri;  /* libvirt URI of the target, as the source's libvirtd reaches it (peer to peer) */
   const char *migrate_uri; /* or NULL */
-  MigPolicy policy;
+  MigPolicy policy; /* the goals, but for allow_auto_converge and max_downtime_ms: what to ask of the start */
   MigPolicyFacts facts;
   bool resume_post_copy;
   unsigned throttle_initial_pct;   /* of auto-converge; 0: QEMU's 20 %, or max_throttle_pct if that is less */
@@ -145,6 +145,11 @@ typedef struct MigDriverOps {
   /* Makes the target probe the emulator, which costs seconds the first time and would be paid in the
    * migration. */
   bool (*warm_target)(MigConn *target, const MigDomainFacts *facts, GError **error);
+
+  /* What the guest dirties in so many seconds (1 to 60), per second, and what share of its CPUs it uses meanwhile (0: not
+   * known). Sits there for that time. Not while a migration runs. */
+  bool (*probe_dirty_rate)(MigConn *conn, const char *uuid, unsigned seconds, uint64_t *ret_bytes_per_s,
+                           double *ret_cpu_share, GError **error);
 
   /* Sits in the migration until it ends. False does not mean that the domain did not move: ask both ends. */
   bool (*migrate)(MigConn *conn, const MigMigrateRequest *request, GError **error);

@@ -67,6 +67,7 @@ static const MigDriverOps ops = {
     .domain_facts = mig_libvirt_domain_facts,
     .domain_status = mig_libvirt_domain_status,
     .warm_target = mig_libvirt_warm_target,
+    .probe_dirty_rate = mig_libvirt_probe_dirty_rate,
     .migrate = mig_libvirt_migrate,
     .job_stats = mig_libvirt_job_stats,
     .final_stats = mig_libvirt_final_stats,

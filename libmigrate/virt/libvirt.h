@@ -243,6 +243,8 @@ bool mig_libvirt_warm_target(MigConn *target, const MigDomainFacts *facts, GErro
 bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
 bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
 bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
+bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds,
+                                  uint64_t *ret_bytes_per_s, double *ret_cpu_share, GError **error);
 bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error);
 bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, GError **error);
 bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error);

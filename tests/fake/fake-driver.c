@@ -445,6 +445,21 @@ static bool sit_in(MigConn *conn, FakeDomain *domain, gint64 serial, gint64 deta
   }
 }
 
+/* Answers at once: time is what tests have least of. */
+static bool fake_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds,
+                                  uint64_t *ret_bytes_per_s, double *ret_cpu_share, GError **error) {
+  FakeDomain *domain;
+
+  if (!enter(conn, "probe_dirty_rate", NULL, error))
+    return false;
+  domain = find(conn, uuid, error);
+  if (!domain)
+    return leave(conn, false);
+  *ret_bytes_per_s = (uint64_t)(fake_dirtied(domain, seconds) / seconds);
+  *ret_cpu_share = 1;
+  return leave(conn, true);
+}
+
 static bool fake_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error) {
   g_autofree char *target = NULL;
   json_t *knob = NULL;
@@ -699,6 +714,7 @@ MigDriver *fake_driver_new(void) {
       .domain_facts = fake_domain_facts,
       .domain_status = fake_domain_status,
       .warm_target = fake_warm_target,
+      .probe_dirty_rate = fake_probe_dirty_rate,
       .migrate = fake_migrate,
       .job_stats = fake_job_stats,
       .final_stats = fake_final_stats,

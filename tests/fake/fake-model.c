@@ -178,7 +178,7 @@ static double rate_of(const FakeWorld *world, const FakeJob *job) {
 }
 
 /* How many bytes are dirty again after the guest ran for so long. */
-static double dirtied(const FakeDomain *domain, double seconds) {
+double fake_dirtied(const FakeDomain *domain, double seconds) {
   if (domain->working_set <= 0 || domain->dirty_rate <= 0)
     return 0;
   return domain->working_set * (1 - exp(-domain->dirty_rate * seconds / domain->working_set));
@@ -186,7 +186,7 @@ static double dirtied(const FakeDomain *domain, double seconds) {
 
 static void boundary(FakeWorld *world, FakeDomain *domain, double rate) {
   FakeJob *job = &domain->job;
-  double next = dirtied(domain, job->dirty_s);
+  double next = fake_dirtied(domain, job->dirty_s);
 
   job->stuck = next > job->pass_bytes / 2 ? job->stuck + 1 : 0;
   if (job->auto_converge && job->stuck >= 2) {
@@ -211,7 +211,8 @@ static void boundary(FakeWorld *world, FakeDomain *domain, double rate) {
 void fake_job_post_copy(FakeWorld *world, FakeDomain *domain) {
   FakeJob *job = &domain->job;
 
-  job->pass_bytes = MIN(job->pass_bytes - job->pass_sent + dirtied(domain, job->dirty_s), domain->memory);
+  job->pass_bytes =
+      MIN(job->pass_bytes - job->pass_sent + fake_dirtied(domain, job->dirty_s), domain->memory);
   job->pass_sent = 0;
   job->throttle_pct = 0;
   job->downtime_s = world->switch_s;

@@ -113,6 +113,9 @@ MigEndState fake_domain_state_at(const FakeDomain *domain, const char *host);
 void fake_event(FakeWorld *world, const char *host, const FakeDomain *domain, MigVirtEvent event);
 void fake_event_state(FakeWorld *world, const char *host, const FakeDomain *domain, MigEndState state,
                       const char *detail);
+/* Bytes that the guest dirties in so many seconds. */
+double fake_dirtied(const FakeDomain *domain, double seconds);
+
 void fake_job_start(FakeWorld *world, FakeDomain *domain, const char *source, const char *target,
                     const MigPolicy *policy, gint64 now_us);
 void fake_job_advance(FakeWorld *world, FakeDomain *domain, gint64 now_us);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The probe: what the guest dirties and how busy its CPUs are, before anything moves. */
+#include "libmigrate/virt/libvirt.h"
+
+/* How much longer than asked for it may take, and how often it is looked at. */
+#define PROBE_GRACE_MS 3000
+#define PROBE_POLL_MS  50
+#define VCPUS_MAX      1024
+
+/* What the domain's statistics say; libvirt gives both groups in one call. */
+typedef struct Reading {
+  bool measured;
+  uint64_t bytes_per_s;
+  unsigned vcpus;
+  double cpu_s; /* of all vCPUs, since they were made */
+} Reading;
+
+static void read_vcpus(virDomainStatsRecordPtr record, Reading *reading) {
+  unsigned n = 0;
+
+  if (virTypedParamsGetUInt(record->params, record->nparams, "vcpu.current", &n) != 1)
+    return;
+  for (unsigned i = 0; i < MIN(n, VCPUS_MAX); i++) {
+    g_autofree char *name = g_strdup_printf("vcpu.%u.time", i);
+    unsigned long long ns = 0;
+
+    if (virTypedParamsGetULLong(record->params, record->nparams, name, &ns) == 1)
+      reading->cpu_s += (double)ns / 1e9;
+  }
+  reading->vcpus = n;
+}
+
+static void read_dirty_rate(virDomainStatsRecordPtr record, Reading *reading) {
+  long long mib_per_s = -1;
+  int status = 0;
+
+  reading->measured =
+      virTypedParamsGetInt(record->params, record->nparams, "dirtyrate.calc_status", &status) == 1 &&
+      status == VIR_DOMAIN_DIRTYRATE_MEASURED &&
+      virTypedParamsGetLLong(record->params, record->nparams, "dirtyrate.megabytes_per_second", &mib_per_s) ==
+          1 &&
+      mib_per_s >= 0;
+  if (reading->measured)
+    reading->bytes_per_s = (uint64_t)mib_per_s * MIG_MIB_BYTES;
+}
+
+static bool read_stats(virDomainPtr domain, Reading *ret_reading, GError **error) {
+  virDomainPtr domains[] = {domain, NULL};
+  virDomainStatsRecordPtr *records = NULL;
+  Reading reading = {0};
+
+  if (virDomainListGetStats(domains, VIR_DOMAIN_STATS_DIRTYRATE | VIR_DOMAIN_STATS_VCPU, &records, 0) < 0)
+    return mig_virt_error_take(error, "cannot read the dirty rate");
+  if (records[0]) {
+    read_vcpus(records[0], &reading);
+    read_dirty_rate(records[0], &reading);
+  }
+  virDomainStatsRecordListFree(records);
+  *ret_reading = reading;
+  return true;
+}
+
+static double share_of(const Reading *before, const Reading *after, double seconds) {
+  double used = after->cpu_s - before->cpu_s;
+
+  if (before->vcpus == 0 || before->vcpus != after->vcpus || used <= 0 || seconds <= 0)
+    return 0;
+  return MIN(used / seconds / before->vcpus, 1.0);
+}
+
+bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds,
+                                  uint64_t *ret_bytes_per_s, double *ret_cpu_share, GError **error) {
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
+  gint64 begin, waited_ms = 0;
+  Reading before, after = {0};
+
+  if (!domain || !read_stats(domain, &before, error))
+    return false;
+  begin = g_get_monotonic_time();
+  if (virDomainStartDirtyRateCalc(domain, (int)seconds, 0) < 0)
+    return mig_virt_error_take(error, "cannot measure the dirty rate");
+  do {
+    g_usleep(PROBE_POLL_MS * 1000);
+    waited_ms = (g_get_monotonic_time() - begin) / 1000;
+    /* Earlier than that, a result is of an earlier measurement. */
+    if (waited_ms >= (gint64)seconds * 1000 && !read_stats(domain, &after, error))
+      return false;
+  } while (!after.measured && waited_ms < (gint64)seconds * 1000 + PROBE_GRACE_MS);
+  if (!after.measured) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
+                "QEMU did not measure the dirty rate within %u s", seconds + PROBE_GRACE_MS / 1000);
+    return false;
+  }
+  *ret_bytes_per_s = after.bytes_per_s;
+  *ret_cpu_share = share_of(&before, &after, (double)waited_ms / 1000.0);
+  return true;
+}
