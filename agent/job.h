@@ -50,6 +50,9 @@ struct Job {
   char *migrate_uri; /* or NULL */
   MigPolicy policy;
   char *policy_name;
+  bool begun;     /* libvirt was seen at it */
+  bool have_plan; /* it was started */
+  MigPlan plan;
 
   MigPhase phase;
   MigStage stage;
@@ -71,6 +74,12 @@ struct Job {
   char *next_action;
 
   JobFailure failure;
+
+  bool have_forecast;  /* of the monitor, while migrating */
+  MigWay forecast_way; /* COUNT: no way is open */
+  uint64_t forecast_total_ms;
+  uint64_t forecast_pause_ms;
+  uint64_t forecast_floor_ms;
 
   bool have_total_time, have_downtime, have_transferred;
   uint64_t total_time_ms;

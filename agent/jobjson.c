@@ -227,6 +227,31 @@ static json_t *job_common(const Job *job) {
   return object;
 }
 
+const char *way_to_stage_name(MigWay way) {
+  static const MigStage stages[] = {MIG_STAGE_PRE_COPY, MIG_STAGE_AUTO_CONVERGE, MIG_STAGE_STOP_AND_COPY,
+                                    MIG_STAGE_POST_COPY, MIG_STAGE_NONE};
+
+  G_STATIC_ASSERT(G_N_ELEMENTS(stages) == MIG_WAY_COUNT + 1);
+  return mig_stage_name(stages[way]);
+}
+
+static json_t *forecast_to_json(const Job *job) {
+  json_t *object = json_object();
+
+  set_string(object, "way", way_to_stage_name(job->forecast_way));
+  json_object_set_new_nocheck(object, "total_time_ms", json_count(job->forecast_total_ms));
+  json_object_set_new_nocheck(object, "pause_ms", json_count(job->forecast_pause_ms));
+  json_object_set_new_nocheck(object, "floor_ms", json_count(job->forecast_floor_ms));
+  return object;
+}
+
+static json_t *plan_to_json(const MigPlan *plan) {
+  return json_pack("{sb sb si si sI}", "post_copy", (int)plan->post_copy, "auto_converge",
+                   (int)plan->auto_converge, "throttle_initial_pct", (int)plan->throttle_initial_pct,
+                   "throttle_increment_pct", (int)plan->throttle_increment_pct, "downtime_ms",
+                   (json_int_t)plan->downtime_ms);
+}
+
 json_t *job_to_json(const Job *job, const JobContext *context, JobView view) {
   json_t *object = job_common(job);
 
@@ -240,6 +265,8 @@ json_t *job_to_json(const Job *job, const JobContext *context, JobView view) {
     json_object_set_new_nocheck(object, "pending", pending_to_json(job, context));
   if (job->have_sample)
     json_object_set_new_nocheck(object, "progress", progress_to_json(job, context));
+  if (job->have_forecast && !job_is_final(job))
+    json_object_set_new_nocheck(object, "forecast", forecast_to_json(job));
   json_object_set_new_nocheck(object, "events",
                               events_to_json(job, view == JOB_VIEW_FULL ? JOB_EVENTS_MAX : NEWS_EVENTS));
   return object;
@@ -266,14 +293,16 @@ json_t *job_to_summary(const Job *job) {
 
 json_t *job_to_record(const Job *job, const char *boot_id) {
   json_t *wire = job_common(job);
-  json_t *agent =
-      json_pack("{sI ss sI sI sI sI sI sb}", "seq", (json_int_t)job->seq, "boot_id", boot_id, "started_ms",
-                (json_int_t)job->started_ms, "memory_bytes", (json_int_t)job->memory_bytes, "disk_bytes",
-                (json_int_t)job->disk_bytes, "pending_since_usec", (json_int_t)job->pending_since_usec,
-                "events_seq", (json_int_t)job->events_seq, "have_sample", (int)job->have_sample);
+  json_t *agent = json_pack(
+      "{sI ss sI sI sI sI sI sb sb}", "seq", (json_int_t)job->seq, "boot_id", boot_id, "started_ms",
+      (json_int_t)job->started_ms, "memory_bytes", (json_int_t)job->memory_bytes, "disk_bytes",
+      (json_int_t)job->disk_bytes, "pending_since_usec", (json_int_t)job->pending_since_usec, "events_seq",
+      (json_int_t)job->events_seq, "have_sample", (int)job->have_sample, "begun", (int)job->begun);
   JobContext then = {.now_ms = job->sample.now_ms};
 
   set_string(agent, "request_digest", job->request_digest);
+  if (job->have_plan)
+    json_object_set_new_nocheck(agent, "plan", plan_to_json(&job->plan));
   json_object_set_new_nocheck(wire, "events", events_to_json(job, JOB_EVENTS_MAX));
   if (job->failure.cause != MIG_CAUSE_NONE)
     json_object_set_new_nocheck(wire, "failure", failure_to_json(&job->failure));
@@ -375,6 +404,17 @@ static void read_progress(Job *job, json_t *object) {
   sample->post_copy_requests = get_count(object, "post_copy_requests");
 }
 
+static void read_plan(Job *job, json_t *object) {
+  if (!json_is_object(object))
+    return;
+  job->have_plan = true;
+  job->plan.post_copy = json_is_true(json_object_get(object, "post_copy"));
+  job->plan.auto_converge = json_is_true(json_object_get(object, "auto_converge"));
+  job->plan.throttle_initial_pct = (unsigned)get_count(object, "throttle_initial_pct");
+  job->plan.throttle_increment_pct = (unsigned)get_count(object, "throttle_increment_pct");
+  job->plan.downtime_ms = get_count(object, "downtime_ms");
+}
+
 /* Monotonic times mean nothing after a reboot; nothing that ran then runs now either. */
 static void read_clock(Job *job, json_t *agent, const char *boot_id) {
   if (g_strcmp0(json_string_value(json_object_get(agent, "boot_id")), boot_id) == 0)
@@ -438,6 +478,8 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->pending_since_usec = (int64_t)get_count(agent, "pending_since_usec");
   job->have_sample = json_is_true(json_object_get(agent, "have_sample"));
   read_clock(job, agent, boot_id);
+  read_plan(job, json_object_get(agent, "plan"));
+  job->begun = json_is_true(json_object_get(agent, "begun"));
   read_failure(&job->failure, json_object_get(wire, "failure"));
   read_result(job, json_object_get(wire, "result"));
   read_progress(job, json_object_get(wire, "progress"));

@@ -24,6 +24,9 @@ typedef struct JobContext {
 /* The interface's type Job. */
 json_t *job_to_json(const Job *job, const JobContext *context, JobView view);
 
+/* The interface's name for a way, as the stage that it leads to; for MIG_WAY_COUNT: none. */
+const char *way_to_stage_name(MigWay way);
+
 /* The interface's type JobSummary. */
 json_t *job_to_summary(const Job *job);
 

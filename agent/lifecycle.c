@@ -221,6 +221,22 @@ LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who) {
   return LIFECYCLE_ABORT_ASKED;
 }
 
+const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who) {
+  if (job->phase != MIG_PHASE_MIGRATING || !job->run || !run_may_be_moving(job->run))
+    return "only a job that is migrating can be completed by force";
+  if (job->stage == MIG_STAGE_POST_COPY)
+    return "it is in post-copy already, and goes on to its end by itself";
+  if (job->abort_requested)
+    return "its abort was asked for before";
+  if (kind == MIG_ACTION_START_POST_COPY && !(job->have_plan && job->plan.post_copy))
+    return "the migration was not started for post-copy: start it with allow_post_copy=yes";
+  job_add_event(job, "decision", MIG_CAUSE_NONE, "%s: asked for by %s", mig_action_name(kind), who);
+  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: asked for by %s", mig_action_name(kind), who);
+  run_complete(job->run, kind);
+  lifecycle_state_changed(agent, job);
+  return NULL;
+}
+
 static bool may_tune(const Job *job, const MigPolicy *changes, const char **ret_key) {
   for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
     const MigPolicyKeyInfo *info = mig_policy_key_info((MigPolicyKey)key);

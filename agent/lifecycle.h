@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "libmigrate/core/monitor.h"
 #include "libmigrate/core/policy.h"
 
 /* Called once a job's record is on stable storage, or with `error`: it is not, and the job is gone. */
@@ -22,6 +23,9 @@ typedef enum LifecycleAbort {
 
 /* Asks for the end of a job. `who` is for the record. The caller writes the record (lifecycle_save()). */
 LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who);
+
+/* Takes a way out of a running migration now. NULL, or why it cannot be taken. */
+const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who);
 
 /* Changes goals. Only what is set in `changes` counts. False: ret_key cannot be changed any more. */
 bool lifecycle_tune(Agent *agent, Job *job, const MigPolicy *changes, const char *who, const char **ret_key);

@@ -5,6 +5,8 @@
 
 #define THREADS     4
 #define WAITING_MAX 1024
+/* What measuring may take on top. */
+#define MEASURE_MS 12000
 
 struct Lookup {
   MigDriver *driver;
@@ -26,7 +28,8 @@ typedef struct Request {
   LookupFunc done;
   gpointer user_data;
   GSource *timer;
-  MigDomainFacts facts; /* written by the thread before it posts */
+  bool measure;
+  LookupAnswer answer; /* written by the thread before it posts */
   GError *error;
 } Request;
 
@@ -35,7 +38,7 @@ static void request_unref(gpointer data) {
 
   if (!g_atomic_int_dec_and_test(&request->refs))
     return;
-  mig_domain_facts_clear(&request->facts);
+  mig_domain_facts_clear(&request->answer.facts);
   g_clear_error(&request->error);
   hypervisor_unref(request->hypervisor);
   g_main_context_unref(request->context);
@@ -49,7 +52,7 @@ static Request *request_ref(Request *request) {
 }
 
 /* Answers once; the request may be gone afterwards. */
-static void answer(Request *request, const MigDomainFacts *facts, const GError *error) {
+static void answer(Request *request, const LookupAnswer *found, const GError *error) {
   Lookup *lookup = request->lookup;
 
   if (!lookup)
@@ -57,14 +60,14 @@ static void answer(Request *request, const MigDomainFacts *facts, const GError *
   request->lookup = NULL;
   g_source_destroy(request->timer);
   g_clear_pointer(&request->timer, g_source_unref);
-  request->done(facts, error, request->user_data);
+  request->done(found, error, request->user_data);
   g_hash_table_remove(lookup->waiting, request);
 }
 
 static gboolean deliver(gpointer data) {
   Request *request = data;
 
-  answer(request, request->error ? NULL : &request->facts, request->error);
+  answer(request, request->error ? NULL : &request->answer, request->error);
   return G_SOURCE_REMOVE;
 }
 
@@ -84,14 +87,27 @@ static void attach(GSource *source, GSourceFunc func, Request *request) {
   g_source_attach(source, request->context);
 }
 
+/* A short time and a longer one: two points of the curve. One that cannot be measured is left out. */
+static void measure(Request *request, MigConn *conn) {
+  static const unsigned seconds[] = {1, 3};
+  uint64_t bytes_per_s;
+
+  for (size_t i = 0; i < G_N_ELEMENTS(seconds); i++)
+    if (request->driver->ops->probe_dirty_rate(conn, request->answer.facts.uuid, seconds[i], &bytes_per_s,
+                                               &request->answer.probe.cpu_share, NULL))
+      mig_dirty_curve_observe(&request->answer.probe.curve, seconds[i], (double)bytes_per_s * seconds[i]);
+}
+
 static void run(gpointer data, gpointer user_data) {
   Request *request = data;
   HypervisorConn *conn = hypervisor_acquire(request->hypervisor, request->timeout_ms, &request->error);
   GSource *source;
 
   if (conn) {
-    request->driver->ops->domain_facts(hypervisor_conn_get(conn), request->domain, &request->facts,
+    request->driver->ops->domain_facts(hypervisor_conn_get(conn), request->domain, &request->answer.facts,
                                        &request->error);
+    if (!request->error && request->measure)
+      measure(request, hypervisor_conn_get(conn));
     hypervisor_release(conn, request->error);
   }
   source = g_idle_source_new();
@@ -129,7 +145,7 @@ void lookup_free(Lookup *lookup) {
   g_free(lookup);
 }
 
-void lookup_domain(Lookup *lookup, const char *domain, LookupFunc done, gpointer user_data) {
+void lookup_domain(Lookup *lookup, const char *domain, bool measure_it, LookupFunc done, gpointer user_data) {
   Request *request;
 
   if (g_hash_table_size(lookup->waiting) >= WAITING_MAX) {
@@ -146,11 +162,12 @@ void lookup_domain(Lookup *lookup, const char *domain, LookupFunc done, gpointer
   request->driver = lookup->driver;
   request->hypervisor = hypervisor_ref(lookup->hypervisor);
   request->context = g_main_context_ref(lookup->context);
-  request->timeout_ms = lookup->timeout_ms;
+  request->timeout_ms = lookup->timeout_ms + (measure_it ? MEASURE_MS : 0);
+  request->measure = measure_it;
   request->domain = g_strdup(domain);
   request->done = done;
   request->user_data = user_data;
-  request->timer = g_timeout_source_new(lookup->timeout_ms);
+  request->timer = g_timeout_source_new(request->timeout_ms);
   attach(request->timer, time_out, request);
   g_hash_table_add(lookup->waiting, request);
   g_thread_pool_push(lookup->pool, request_ref(request), NULL);

@@ -3,11 +3,17 @@
 #pragma once
 
 #include "agent/hypervisor.h"
+#include "libmigrate/core/forecast.h"
 
 typedef struct Lookup Lookup;
 
-/* On the main context, exactly once. `facts` (borrowed) or `error`. */
-typedef void (*LookupFunc)(const MigDomainFacts *facts, const GError *error, gpointer user_data);
+typedef struct LookupAnswer {
+  MigDomainFacts facts;
+  MigProbe probe; /* what was measured of it, perhaps nothing */
+} LookupAnswer;
+
+/* On the main context, exactly once. `answer` (borrowed) or `error`. */
+typedef void (*LookupFunc)(const LookupAnswer *answer, const GError *error, gpointer user_data);
 
 Lookup *lookup_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context, unsigned timeout_ms);
 
@@ -15,5 +21,5 @@ Lookup *lookup_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *cont
 void lookup_free(Lookup *lookup);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Lookup, lookup_free)
 
-/* By name or UUID. */
-void lookup_domain(Lookup *lookup, const char *domain, LookupFunc done, gpointer user_data);
+/* By name or UUID. With `measure` also what it dirties, which takes some seconds more. */
+void lookup_domain(Lookup *lookup, const char *domain, bool measure, LookupFunc done, gpointer user_data);

@@ -206,6 +206,30 @@ static void method_tune(VarlinkCall *call, json_t *parameters, gpointer user_dat
   reply_when_saved(agent, job, call);
 }
 
+static void refuse_complete(VarlinkCall *call, const Job *job, const char *message) {
+  methods_error(call, "NotPossible",
+                json_pack("{ss ss ss ss}", "job", job->id, "phase", mig_phase_name(job->phase), "stage",
+                          mig_stage_name(job->stage), "message", message));
+}
+
+static void method_complete(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = find_job(agent, call, parameters);
+  g_autofree char *who = methods_describe_peer(call);
+  const char *refusal;
+  MigActionKind kind;
+
+  if (!job)
+    return;
+  kind =
+      g_strcmp0(get_text(parameters, "by"), "post_copy") == 0 ? MIG_ACTION_START_POST_COPY : MIG_ACTION_PAUSE;
+  refusal = lifecycle_complete(agent, job, kind, who);
+  if (refusal)
+    refuse_complete(call, job, refusal);
+  else
+    reply_when_saved(agent, job, call);
+}
+
 /* --- the node --- */
 
 static char *format_version(uint64_t version) {
@@ -260,8 +284,10 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
 /* --- the table --- */
 
 static const VarlinkMethod methods[] = {
-    {"Start", methods_start, false},     {"Get", method_get, false},     {"List", method_list, false},
-    {"Watch", method_watch, true},       {"Abort", method_abort, false}, {"Tune", method_tune, false},
+    {"Start", methods_start, false},      {"Get", method_get, false},
+    {"List", method_list, false},         {"Watch", method_watch, true},
+    {"Complete", method_complete, false}, {"Forecast", methods_forecast, false},
+    {"Abort", method_abort, false},       {"Tune", method_tune, false},
     {"GetNode", method_get_node, false},
 };
 

@@ -11,6 +11,7 @@
 #include "agent/run.h"
 
 #include "agent/lifecycle.h"
+#include "agent/link.h"
 #include "agent/log.h"
 #include "agent/watch.h"
 #include "agent/worker.h"
@@ -25,6 +26,7 @@ struct JobRun {
   Worker *worker;
   MigMonitor monitor;
   bool monitoring;
+  bool adopted;  /* it may be under way since before this process */
   bool go_given; /* the migration may be under way */
   uint64_t prepare_until_ms;
   GError *error;   /* what the migration's call said, and nobody had asked for an end before */
@@ -51,14 +53,42 @@ static void start_monitor(JobRun *run) {
   Job *job = run->job;
 
   mig_monitor_init(&run->monitor, &job->policy, job->started_ms, job->memory_bytes, job->disk_bytes);
+  if (job->have_plan)
+    mig_monitor_set_plan(&run->monitor, &job->plan);
   run->monitoring = true;
   note_deadline(run);
+}
+
+/* The goals as the plan has them: what libvirt is asked for, at the start and again at a resume of post-copy. */
+static MigPolicy start_policy(const Job *job) {
+  MigPolicy policy = job->policy;
+
+  if (job->have_plan) {
+    policy.values[MIG_POLICY_ALLOW_AUTO_CONVERGE] = job->plan.auto_converge;
+    policy.values[MIG_POLICY_ALLOW_POST_COPY] = job->plan.post_copy;
+    policy.values[MIG_POLICY_MAX_DOWNTIME_MS] = MAX(job->plan.downtime_ms, 1);
+  }
+  return policy;
+}
+
+static void make_plan(JobRun *run, const MigProbe *probe) {
+  uint64_t bandwidth = link_bandwidth_bytes_per_s(run->agent, run->job->target_uri);
+  Job *job = run->job;
+  char text[400];
+
+  mig_plan(probe, job->memory_bytes, bandwidth, &job->policy, &job->plan);
+  job->have_plan = true;
+  if (job->plan.forecast.ways[MIG_WAY_PRE_COPY].bar == MIG_WAY_UNKNOWN)
+    return;
+  mig_forecast_describe(&job->plan.forecast, text, sizeof text);
+  job_add_event(job, "decision", MIG_CAUSE_NONE, "forecast before the start: %s", text);
 }
 
 /* The record says that the domain may be on its way: now it may. */
 static void on_start_recorded(const char *id, const GError *error, gpointer user_data) {
   Agent *agent = user_data;
   Job *job = job_table_find_id(agent->jobs, id);
+  MigPolicy policy;
 
   if (!job || !job->run || job->run->go_given)
     return;
@@ -69,8 +99,10 @@ static void on_start_recorded(const char *id, const GError *error, gpointer user
     lifecycle_finish_unmoved(agent, job);
     return;
   }
+  lifecycle_announce(agent, job);
   job->run->go_given = true;
-  worker_go(job->run->worker);
+  policy = start_policy(job);
+  worker_go(job->run->worker, &policy, job->plan.throttle_initial_pct, job->plan.throttle_increment_pct);
 }
 
 static void on_prepared(JobRun *run, const WorkerReport *report) {
@@ -83,12 +115,13 @@ static void on_prepared(JobRun *run, const WorkerReport *report) {
                         : report->domain.local_disk_bytes;
   job->started_ms = agent_now_ms();
   job->started_usec = g_get_real_time();
+  make_plan(run, &report->probe);
   start_monitor(run);
   job->stage = MIG_STAGE_PRE_COPY;
   lifecycle_enter_phase(agent, job, MIG_PHASE_MIGRATING, "the checks passed; the migration begins");
   log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "the migration to %s begins, %" PRIu64 " MiB of memory",
           job->target_name ? job->target_name : job->target_uri, job->memory_bytes / MIG_MIB_BYTES);
-  lifecycle_announce(agent, job);
+  /* Announced when it is durable: who is told that it migrates shall not be told so again after a restart. */
   lifecycle_save(agent, job, on_start_recorded, agent);
 }
 
@@ -125,6 +158,21 @@ static void take_action(JobRun *run, const MigAction *action) {
   lifecycle_state_changed(run->agent, job);
 }
 
+static void note_forecast(JobRun *run) {
+  const MigForecast *forecast = mig_monitor_forecast(&run->monitor);
+  Job *job = run->job;
+  const MigWayForecast *way;
+
+  if (!forecast)
+    return;
+  way = &forecast->ways[MIN(forecast->best, MIG_WAY_COUNT - 1)];
+  job->have_forecast = true;
+  job->forecast_way = forecast->best;
+  job->forecast_total_ms = forecast->best == MIG_WAY_COUNT ? 0 : (uint64_t)(way->total_s * 1000);
+  job->forecast_pause_ms = forecast->best == MIG_WAY_COUNT ? 0 : (uint64_t)(way->pause_s * 1000);
+  job->forecast_floor_ms = (uint64_t)(forecast->floor_s * 1000);
+}
+
 static void step_monitor(JobRun *run, const MigSample *sample) {
   Job *job = run->job;
   MigAction action;
@@ -135,6 +183,7 @@ static void step_monitor(JobRun *run, const MigSample *sample) {
   job->percent = MAX(job->percent, mig_monitor_percent(&run->monitor));
   if (sample->valid && sample->active && mig_monitor_stage(&run->monitor) != job->stage)
     on_stage(run, mig_monitor_stage(&run->monitor));
+  note_forecast(run);
   if (action.kind != MIG_ACTION_NONE)
     take_action(run, &action);
 }
@@ -155,11 +204,19 @@ static void note_silence(JobRun *run, const WorkerReport *report) {
   lifecycle_state_changed(run->agent, run->job);
 }
 
+static void note_begun(JobRun *run) {
+  if (run->job->begun)
+    return;
+  run->job->begun = true;
+  lifecycle_state_changed(run->agent, run->job);
+}
+
 static void on_sample(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
 
   note_silence(run, report);
   if (report->sample.valid && report->sample.active) {
+    note_begun(run);
     job->sample = report->sample;
     job->have_sample = true;
     job->revision++;
@@ -179,6 +236,8 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
   } else {
     job_add_event(job, "warning", MIG_CAUSE_NONE, "%s: refused: %s", what, report->error->message);
     log_job(job, LOG_WARNING, NULL, "%s was refused: %s", what, report->error->message);
+    if (run->monitoring)
+      mig_monitor_note_refused(&run->monitor, report->action.kind);
   }
   lifecycle_state_changed(run->agent, job);
 }
@@ -254,8 +313,28 @@ static void settle_moved(JobRun *run, const WorkerReport *report) {
   lifecycle_finish(run->agent, job, MIG_PHASE_SUCCEEDED, "target", g_strdup(report->evidence));
 }
 
+/* The record said that it may be on its way, and it never was: the agent was killed in between. */
+static void begin_anew(JobRun *run) {
+  Agent *agent = run->agent;
+  Job *job = run->job;
+
+  g_clear_pointer(&job->run, run_free);
+  job->started_ms = 0;
+  job->started_usec = 0;
+  lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING,
+                        "the agent was restarted before the migration had begun; the checks begin anew");
+  run_start(agent, job, false);
+  lifecycle_state_changed(agent, job);
+}
+
 static void settle_unmoved(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
+
+  if (run->adopted && !job->begun && job->phase == MIG_PHASE_RECOVERING &&
+      job->failure.cause == MIG_CAUSE_NONE) {
+    begin_anew(run);
+    return;
+  }
 
   if (run->error)
     job_note_failure(job, cause_of_migration(run->error), run->error, "%s", run->error->message);
@@ -384,6 +463,13 @@ static void on_report(Worker *worker, const WorkerReport *report, gpointer user_
 
 /* --- what the rest of the agent asks of a run --- */
 
+/* A second of measuring pays where the answer decides how to start. */
+static bool wants_probe(const MigPolicy *policy) {
+  return mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE) ||
+         mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY) ||
+         mig_policy_get(policy, MIG_POLICY_MAX_PAUSE_MS) > 0;
+}
+
 void run_start(Agent *agent, Job *job, bool reattach) {
   JobRun *run = g_new0(JobRun, 1);
   WorkerRequest request = {
@@ -391,15 +477,16 @@ void run_start(Agent *agent, Job *job, bool reattach) {
       .domain_uuid = job->domain_uuid,
       .target_uri = job->target_uri,
       .migrate_uri = job->migrate_uri,
-      .policy = job->policy,
+      .policy = reattach ? start_policy(job) : job->policy,
       .reattach = reattach,
+      .probe = wants_probe(&job->policy),
       .connect_timeout_ms = agent->config->connect_timeout_ms,
       .poll_interval_ms = agent->config->poll_interval_ms,
   };
 
   run->agent = agent;
   run->job = job;
-  run->go_given = reattach;
+  run->go_given = run->adopted = reattach;
   run->prepare_until_ms = agent_now_ms() + agent->config->prepare_timeout_ms;
   job->run = run;
   run->worker = worker_start(agent->hypervisor, agent->driver, &request, agent->context, on_report, run);
@@ -424,6 +511,12 @@ bool run_has_failed(const JobRun *run) {
 void run_abort(JobRun *run) {
   job_set_next_action(run->job, "waits for the migration to be cancelled");
   worker_act(run->worker, &(MigAction){.kind = MIG_ACTION_ABORT, .cause = MIG_CAUSE_USER_ABORT});
+}
+
+void run_complete(JobRun *run, MigActionKind kind) {
+  if (run->monitoring)
+    mig_monitor_note_taken(&run->monitor, kind);
+  worker_act(run->worker, &(MigAction){.kind = kind});
 }
 
 void run_tune(JobRun *run, const MigPolicy *changes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "libmigrate/core/monitor.h"
 
 typedef struct JobRun JobRun;
 
@@ -23,6 +24,9 @@ bool run_has_failed(const JobRun *run);
 
 /* Asks for the cancelling of the migration. */
 void run_abort(JobRun *run);
+
+/* Takes a way out, whatever the monitor thinks of it: MIG_ACTION_START_POST_COPY or MIG_ACTION_PAUSE. */
+void run_complete(JobRun *run, MigActionKind kind);
 
 /* The job's policy has changed in what is set in `changes`. */
 void run_tune(JobRun *run, const MigPolicy *changes);

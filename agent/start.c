@@ -8,7 +8,7 @@
  * repeats its key while the first call still waits for the disk waits along. */
 #include "agent/methods.h"
 
-#include "agent/jobjson.h"
+#include "agent/asked.h"
 #include "agent/lifecycle.h"
 #include "agent/log.h"
 #include "agent/view.h"
@@ -70,86 +70,24 @@ static bool take_request_key(Start *start, json_t *parameters) {
   return true;
 }
 
-/* libvirt can be told by a URI to run a program of the caller's choice, as the agent's user, to get through to the
- * target. The configuration may do that; a caller may not. */
-static bool runs_a_program(GUri *uri) {
-  static const char *const parameters[] = {"command", "netcat", "proxy"};
-  g_autoptr(GHashTable) query = NULL;
-
-  if (g_str_has_suffix(g_uri_get_scheme(uri), "+ext"))
-    return true;
-  if (!g_uri_get_query(uri))
-    return false;
-  query = g_uri_parse_params(g_uri_get_query(uri), -1, "&;", G_URI_PARAMS_CASE_INSENSITIVE, NULL);
-  for (size_t i = 0; i < G_N_ELEMENTS(parameters); i++)
-    if (!query || g_hash_table_contains(query, parameters[i]))
-      return true;
-  return false;
-}
-
-/* NULL: a caller may name it as a target. */
-static const char *find_fault_with_uri(const char *target) {
-  g_autoptr(GUri) uri = NULL;
-
-  if (!strstr(target, "://"))
-    return "the configuration has no [Target] of that name, and it is no libvirt URI such as "
-           "qemu+tls://node-b/system";
-  uri = g_uri_parse(target, G_URI_FLAGS_NONE, NULL);
-  if (!uri)
-    return "it is no well-formed URI; one is qemu+tls://node-b/system";
-  if (runs_a_program(uri))
-    return "a URI that has the agent run a program (transport ext; command, netcat, proxy) is taken from a "
-           "[Target] of "
-           "the configuration only";
-  return NULL;
-}
-
 static bool take_target(Start *start, json_t *parameters) {
-  const char *target = get_text(parameters, "target");
-  const char *migrate_uri = get_text(parameters, "migrate_uri");
-  const ConfigTarget *configured = config_find_target(start->agent->config, target);
-  const char *fault;
+  AskedTarget target;
 
-  if (configured) {
-    start->target_name = g_strdup(configured->name);
-    start->target_uri = g_strdup(configured->libvirt_uri);
-    start->migrate_uri = g_strdup(migrate_uri ? migrate_uri : configured->migrate_uri);
-    return true;
-  }
-  fault = find_fault_with_uri(target);
-  if (fault) {
-    methods_error(start->call, "NoSuchTarget", json_pack("{ss ss}", "target", target, "message", fault));
+  if (!asked_take_target(start->agent, start->call, parameters, &target))
     return false;
-  }
-  start->target_uri = g_strdup(target);
-  start->migrate_uri = g_strdup(migrate_uri);
+  start->target_name = g_strdup(target.name);
+  start->target_uri = g_strdup(target.libvirt_uri);
+  start->migrate_uri = g_strdup(target.migrate_uri);
   return true;
 }
 
 static bool take_policy(Start *start, json_t *parameters) {
-  const char *name = get_text(parameters, "policy_name");
-  const char *key = NULL;
-  MigPolicy over;
-  char message[200];
+  const char *name;
 
-  start->policy = start->agent->config->policy;
-  if (name) {
-    const ConfigPolicy *named = config_find_policy(start->agent->config, name);
-
-    if (!named) {
-      methods_error(start->call, "NoSuchPolicy", json_pack("{ss}", "policy_name", name));
-      return false;
-    }
-    start->policy_name = g_strdup(name);
-    mig_policy_merge(&start->policy, &named->policy);
-  }
-  if (!policy_from_json(json_object_get(parameters, "policy"), &over, &key, message, sizeof message)) {
-    methods_error(start->call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+  if (!asked_take_policy(start->agent, start->call, parameters, &start->policy, &name))
     return false;
-  }
-  mig_policy_merge(&start->policy, &over);
-
-  return !methods_refuse_conflict(start->call, &start->policy);
+  start->policy_name = g_strdup(name);
+  return true;
 }
 
 /* Of all that the caller asked for but the key itself. */
@@ -224,15 +162,6 @@ static bool has_room(Start *start) {
   return false;
 }
 
-static void reply_lookup_error(Start *start, const GError *error) {
-  if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN))
-    methods_error(start->call, "NoSuchDomain", json_pack("{ss}", "domain", start->domain));
-  else
-    methods_error(
-        start->call, "HypervisorUnavailable",
-        json_pack("{ss ss}", "uri", hypervisor_get_uri(start->agent->hypervisor), "message", error->message));
-}
-
 /* --- after the waits --- */
 
 static void on_accepted(Agent *agent, Job *job, const GError *error, gpointer user_data) {
@@ -260,25 +189,26 @@ static Job *make_job(Start *start, const MigDomainFacts *facts) {
   return job;
 }
 
-static void on_domain(const MigDomainFacts *facts, const GError *error, gpointer user_data) {
+static void on_domain(const LookupAnswer *answer, const GError *error, gpointer user_data) {
   g_autoptr(Start) start = user_data;
   Agent *agent = start->agent;
   Job *busy;
 
   if (error) {
-    reply_lookup_error(start, error);
+    asked_reply_lookup_error(agent, start->call, start->domain, error);
     return;
   }
   if (answer_known_key(start))
     return;
-  busy = job_table_find_active(agent->jobs, facts->uuid);
+  busy = job_table_find_active(agent->jobs, answer->facts.uuid);
   if (busy) {
-    methods_error(start->call, "DomainBusy", json_pack("{ss ss}", "domain", facts->name, "job", busy->id));
+    methods_error(start->call, "DomainBusy",
+                  json_pack("{ss ss}", "domain", answer->facts.name, "job", busy->id));
     return;
   }
   agent->starting--;
   start->counted = false;
-  lifecycle_accept(agent, make_job(start, facts), on_accepted, start);
+  lifecycle_accept(agent, make_job(start, &answer->facts), on_accepted, start);
   (void)g_steal_pointer(&start);
 }
 
@@ -294,6 +224,6 @@ void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   if (!take_request_key(start, parameters) || answer_known_key(start) || !take_target(start, parameters) ||
       !take_policy(start, parameters) || !has_room(start))
     return;
-  lookup_domain(start->agent->lookup, start->domain, on_domain, start);
+  lookup_domain(start->agent->lookup, start->domain, false, on_domain, start);
   (void)g_steal_pointer(&start);
 }

@@ -24,6 +24,7 @@
 #define RESUME_PAUSE_MIN_MS  500
 #define RESUME_PAUSE_MAX_MS  10000
 #define ABORT_REPEAT_MS      1000
+#define PROBE_S              1
 
 /* What the caller has been told. */
 typedef enum WorkerOrder { WORKER_ORDER_WAIT, WORKER_ORDER_GO, WORKER_ORDER_CANCEL } WorkerOrder;
@@ -51,6 +52,9 @@ struct Worker {
   char *migrate_uri;
   MigPolicy policy;
   bool reattach;
+  bool probe;
+  unsigned throttle_initial_pct; /* these two, and policy, are set before the order to go, and not after */
+  unsigned throttle_increment_pct;
   unsigned connect_timeout_ms;
   unsigned poll_interval_ms;
 
@@ -152,6 +156,8 @@ static bool act(Worker *worker, MigConn *conn, const MigAction *action, GError *
   case MIG_ACTION_START_POST_COPY:
     return ops->start_post_copy(conn, worker->domain_uuid, error);
   case MIG_ACTION_PAUSE:
+    if (action->downtime_ms > 0)
+      return ops->set_max_downtime(conn, worker->domain_uuid, action->downtime_ms, error);
     return ops->suspend(conn, worker->domain_uuid, error);
   case MIG_ACTION_NONE:
   case MIG_ACTION_COUNT:
@@ -368,11 +374,21 @@ static WorkerOrder wait_for_order(Worker *worker) {
   return order;
 }
 
+/* A guest that cannot be measured is moved all the same; the monitor learns on the way. */
+static void measure(Worker *worker, MigConn *conn, MigProbe *probe) {
+  uint64_t bytes_per_s;
+
+  if (worker->driver->ops->probe_dirty_rate(conn, worker->domain_uuid, PROBE_S, &bytes_per_s,
+                                            &probe->cpu_share, NULL))
+    mig_dirty_curve_observe(&probe->curve, PROBE_S, (double)bytes_per_s * PROBE_S);
+}
+
 /* True: go ahead. False: the last report has been made. */
 static bool prepare(Worker *worker, MigPolicyFacts *policy_facts) {
   const MigDriverOps *ops = worker->driver->ops;
   g_auto(MigHostFacts) host = {0};
   g_auto(MigDomainFacts) domain = {0};
+  MigProbe probe = {0};
   GError *error = NULL;
   HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, &error);
   bool ok;
@@ -384,6 +400,8 @@ static bool prepare(Worker *worker, MigPolicyFacts *policy_facts) {
   ok = ops->host_facts(hypervisor_conn_get(conn), &host, &error) &&
        ops->domain_facts(hypervisor_conn_get(conn), worker->domain_uuid, &domain, &error) &&
        domain_can_start(&domain, &error);
+  if (ok && worker->probe)
+    measure(worker, hypervisor_conn_get(conn), &probe);
   hypervisor_release(conn, error);
   if (!ok) {
     refuse(worker, cause_of_preparing(error), error);
@@ -394,7 +412,7 @@ static bool prepare(Worker *worker, MigPolicyFacts *policy_facts) {
   if (!prepare_target(worker, &host, &domain, policy_facts) || !policy_fits(worker, policy_facts))
     return false;
 
-  post(worker, &(WorkerReport){.kind = WORKER_PREPARED, .domain = domain});
+  post(worker, &(WorkerReport){.kind = WORKER_PREPARED, .domain = domain, .probe = probe});
   domain = (MigDomainFacts){0};
   if (wait_for_order(worker) == WORKER_ORDER_GO)
     return true;
@@ -410,6 +428,8 @@ static void migrate(Worker *worker, const MigPolicyFacts *facts) {
       .migrate_uri = worker->migrate_uri,
       .policy = worker->policy,
       .facts = *facts,
+      .throttle_initial_pct = worker->throttle_initial_pct,
+      .throttle_increment_pct = worker->throttle_increment_pct,
   };
   GError *error = NULL;
   HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, &error);
@@ -613,6 +633,7 @@ Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequ
   worker->migrate_uri = g_strdup(request->migrate_uri);
   worker->policy = request->policy;
   worker->reattach = request->reattach;
+  worker->probe = request->probe;
   worker->connect_timeout_ms = request->connect_timeout_ms;
   worker->poll_interval_ms = request->poll_interval_ms;
   worker->commands = g_async_queue_new_full(g_free);
@@ -630,7 +651,13 @@ static void give_order(Worker *worker, WorkerOrder order) {
   g_mutex_unlock(&worker->mutex);
 }
 
-void worker_go(Worker *worker) {
+void worker_go(Worker *worker, const MigPolicy *start, unsigned throttle_initial_pct,
+               unsigned throttle_increment_pct) {
+  g_mutex_lock(&worker->mutex);
+  worker->policy = *start;
+  worker->throttle_initial_pct = throttle_initial_pct;
+  worker->throttle_increment_pct = throttle_increment_pct;
+  g_mutex_unlock(&worker->mutex);
   give_order(worker, WORKER_ORDER_GO);
 }
 

@@ -13,14 +13,15 @@ typedef struct WorkerRequest {
   const char *domain_uuid;
   const char *target_uri;
   const char *migrate_uri; /* or NULL */
-  MigPolicy policy;
-  bool reattach; /* a migration may be under way already: find out, start none */
+  MigPolicy policy;        /* of a reattach: as the migration was started with */
+  bool reattach;           /* a migration may be under way already: find out, start none */
+  bool probe;              /* measure what the guest dirties, while preparing */
   unsigned connect_timeout_ms;
   unsigned poll_interval_ms;
 } WorkerRequest;
 
 typedef enum WorkerReportKind {
-  WORKER_PREPARED,  /* domain: facts. It waits for worker_go() or worker_cancel() */
+  WORKER_PREPARED, /* domain: facts, probe: what was measured of it. It waits for worker_go() or worker_cancel() */
   WORKER_REFUSED,   /* cause, error: nothing was moved. The last report */
   WORKER_CANCELLED, /* by worker_cancel(), before anything was moved. The last report */
   WORKER_SAMPLE,    /* sample; invalid with `error` where libvirtd did not answer */
@@ -37,6 +38,7 @@ typedef struct WorkerReport {
   MigCause cause;
   GError *error; /* or NULL */
   MigDomainFacts domain;
+  MigProbe probe;
   MigSample sample;
   MigAction action;
   MigVerdict verdict;
@@ -57,8 +59,10 @@ Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequ
  * goes on in libvirtd. NULL is fine. */
 void worker_free(Worker *worker);
 
-/* Answers WORKER_PREPARED: the record is durable, migrate. */
-void worker_go(Worker *worker);
+/* Answers WORKER_PREPARED: the record is durable, migrate. `start` is what libvirt is to be asked for (the goals as the
+ * plan has them), with the throttle of auto-converge, 0: QEMU's own. */
+void worker_go(Worker *worker, const MigPolicy *start, unsigned throttle_initial_pct,
+               unsigned throttle_increment_pct);
 
 /* Ends a worker that has not been told to go yet. */
 void worker_cancel(Worker *worker);

@@ -62,6 +62,7 @@ typedef struct MigStanding {
   double elapsed_s;
   double deadline_s;     /* from the migration's start; 0: none */
   unsigned throttle_pct; /* under which the curve was seen */
+  double cpu_share;      /* of its CPUs that the guest uses unthrottled, 0 to 1; 0: not known */
 } MigStanding;
 
 /* Why a way is not open. */
@@ -114,6 +115,12 @@ double mig_way_cost(const MigWayForecast *way);
 
 /* --- the start --- */
 
+/* What was measured of the guest before the start; all zero: nothing was. */
+typedef struct MigProbe {
+  MigDirtyCurve curve;
+  double cpu_share; /* of its CPUs that it used, 0 to 1; 0: not known */
+} MigProbe;
+
 /* How a migration is to be started. */
 typedef struct MigPlan {
   bool post_copy; /* ask for it, so that it can be switched to */
@@ -121,12 +128,13 @@ typedef struct MigPlan {
   unsigned throttle_initial_pct;   /* 0: QEMU's own */
   unsigned throttle_increment_pct; /* 0: QEMU's own */
   uint64_t downtime_ms;            /* the first limit; the monitor raises it where lower does not pay */
-  MigDirtyCurve curve;             /* as the probes saw it */
+  MigProbe probe;
+  uint64_t bandwidth_bytes_per_s; /* that it reckons with; 0: not known */
   MigForecast forecast;
 } MigPlan;
 
-/* `curve` is of the probes, perhaps empty; `bandwidth_bytes_per_s` is configured or learned, 0: not known. */
-void mig_plan(const MigDirtyCurve *curve, uint64_t memory_bytes, uint64_t bandwidth_bytes_per_s,
+/* `bandwidth_bytes_per_s` is configured or learned, 0: not known. */
+void mig_plan(const MigProbe *probe, uint64_t memory_bytes, uint64_t bandwidth_bytes_per_s,
               const MigPolicy *policy, MigPlan *ret_plan);
 
 /* In words: which way, how long, which pause; or why none. Cut to size. */

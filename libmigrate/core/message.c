@@ -122,11 +122,78 @@ void message_abort(const MigMonitor *monitor, MigCause cause, uint64_t waited_ms
   add(&text, ".");
 }
 
-void message_downtime(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size) {
+/* What the guest does to this link, as far as the curve tells. */
+static void add_seen(Text *text, const MigMonitor *monitor) {
+  const MigSample *last = &monitor->last;
+  double bandwidth = (double)last->bandwidth_bytes_per_s;
+  char a[NUMBER_SIZE], b[NUMBER_SIZE], c[NUMBER_SIZE];
+  double pass_s = bandwidth > 0 ? (double)monitor->pass_bytes / bandwidth : 0;
+  double bytes = mig_dirty_curve_lower(&monitor->curve, pass_s);
+  add(text, "Iteration %" PRIu64 " sends %s at %s/s, and the guest dirties %s meanwhile", last->iteration,
+      bytes_text(monitor->pass_bytes, a), bytes_text(last->bandwidth_bytes_per_s, b),
+      bytes_text(bytes > 0 ? (uint64_t)bytes : 0, c));
+  if (last->throttle_pct > 0)
+    add(text, " though slowed by %" PRIu64 " %%", last->throttle_pct);
+}
+
+static void add_open_way(Text *text, const MigWayForecast *way) {
+  char total[NUMBER_SIZE];
+  add(text, "%s in all, silent for %.0f ms", time_text((uint64_t)(way->total_s * 1000), total),
+      way->pause_s * 1000);
+}
+
+/* The others: what they would take, or what bars them. */
+static void add_others(Text *text, const MigMonitor *monitor, MigWay chosen) {
+  const char *separator = "; not";
+  for (int i = 0; i < MIG_WAY_COUNT; i++) {
+    const MigWayForecast *way = &monitor->forecast.ways[i];
+    if (i == (int)chosen)
+      continue;
+    add(text, "%s %s (", separator, mig_way_name((MigWay)i));
+    if (way->bar == MIG_WAY_OPEN)
+      add_open_way(text, way);
+    else
+      add(text, "%s", mig_way_bar_name(way->bar));
+    add(text, ")");
+    separator = ",";
+  }
+}
+
+/* The goals that would have let it through. */
+static void add_remedy(Text *text, const MigMonitor *monitor) {
+  const MigForecast *forecast = &monitor->forecast;
+  double pause_ms = (forecast->ways[MIG_WAY_PAUSE].pause_s) * 1000;
+  add(text, "; max_pause_ms=%.0f would do", pause_ms * 1.1 + 10);
+  if (!mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_POST_COPY))
+    add(text, ", or allow_post_copy");
+  if (!mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
+    add(text, ", or allow_auto_converge");
+}
+
+void message_way(const MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, char *ret_text,
+                 size_t size) {
   Text text = {.text = ret_text, .size = size};
-  if (was_ms == 0)
-    add(&text, "The pause at switchover is limited to %" PRIu64 " ms, as the policy has it.", goal_ms);
-  else
-    add(&text, "The pause at switchover is limited to %" PRIu64 " ms from now on, was %" PRIu64 " ms.",
-        goal_ms, was_ms);
+  const MigForecast *forecast = &monitor->forecast;
+  MigWay way = forecast->best;
+  add_seen(&text, monitor);
+  if (kind == MIG_ACTION_ABORT) {
+    add(&text, ": no way is open");
+    add_others(&text, monitor, MIG_WAY_COUNT);
+    add_remedy(&text, monitor);
+    add(&text, ".");
+    return;
+  }
+  add(&text, ": %s, ", mig_way_name(way));
+  add_open_way(&text, &forecast->ways[way]);
+  if (limit_ms > 0)
+    add(&text, ", by a downtime limit of %" PRIu64 " ms", limit_ms);
+  if (kind != MIG_ACTION_SET_DOWNTIME)
+    add_others(&text, monitor, way);
+  add(&text, ".");
+}
+
+void message_goal(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size) {
+  Text text = {.text = ret_text, .size = size};
+  add(&text, "The downtime is limited to %" PRIu64 " ms from now on, as the goal has it, was %" PRIu64 " ms.",
+      goal_ms, was_ms);
 }

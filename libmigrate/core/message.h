@@ -8,5 +8,9 @@
 void message_abort(const MigMonitor *monitor, MigCause cause, uint64_t waited_ms, char *ret_text,
                    size_t size);
 
-/* was_ms 0: none was set before. */
-void message_downtime(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size);
+/* What was chosen by the last forecast, what it is to take, and what was barred or dearer. ABORT: that no way is open. */
+void message_way(const MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, char *ret_text,
+                 size_t size);
+
+/* A limit that a goal no longer allows. */
+void message_goal(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size);

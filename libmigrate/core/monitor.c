@@ -2,6 +2,7 @@
 /* Watches one running migration: deadline, progress, stage, percentage. */
 #include "libmigrate/core/monitor.h"
 
+#include "libmigrate/core/choose.h"
 #include "libmigrate/core/message.h"
 #include "libmigrate/core/table.h"
 
@@ -85,7 +86,22 @@ void mig_monitor_init(MigMonitor *monitor, const MigPolicy *policy, uint64_t sta
       .start_ms = start_ms,
       .memory_bytes = memory_bytes,
       .disk_bytes = disk_bytes,
+      .open = {.auto_converge = mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE),
+               .post_copy = mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY)},
+      .downtime_ms = mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS),
   };
+}
+
+void mig_monitor_set_plan(MigMonitor *monitor, const MigPlan *plan) {
+  monitor->open.auto_converge = plan->auto_converge;
+  monitor->open.post_copy = plan->post_copy;
+  monitor->downtime_ms = plan->downtime_ms;
+  monitor->curve = plan->probe.curve;
+  monitor->cpu_share = plan->probe.cpu_share;
+}
+
+const MigForecast *mig_monitor_forecast(const MigMonitor *monitor) {
+  return monitor->have_forecast ? &monitor->forecast : NULL;
 }
 
 void mig_monitor_set_policy(MigMonitor *monitor, const MigPolicy *policy) {
@@ -95,8 +111,10 @@ void mig_monitor_set_policy(MigMonitor *monitor, const MigPolicy *policy) {
       /* What somebody just did for it deserves the time to work. */
       monitor->stale_passes = 0;
       monitor->memory.at_ms = monitor->observed_ms;
+      monitor->passes_seen = 0;
     }
   monitor->policy = *policy;
+  monitor->looked_ms = 0;
 }
 
 /* A floor is left out on purpose: the deadline is what was asked for, and a guest of 64 MiB with 5 s/GiB has
@@ -182,6 +200,7 @@ static bool observe(MigMonitor *monitor, const MigSample *sample) {
 
   bool pass_began = !first && sample->iteration != last->iteration;
   bool first_pass = sample->iteration <= 1;
+  choose_observe(monitor, sample, first);
   if (pass_began || sample->memory_remaining_bytes < monitor->iteration_low_bytes ||
       (first_pass && last->memory_total_bytes == 0)) {
     monitor->iteration_low_bytes = sample->memory_remaining_bytes;
@@ -213,9 +232,10 @@ static bool observe(MigMonitor *monitor, const MigSample *sample) {
   monitor->post_copy |= sample->post_copy;
   /* That the guest is stopped does not show in a sample: whoever stops it, for a bounded pause, sets that
    * stage. */
-  monitor->stage = monitor->post_copy         ? MIG_STAGE_POST_COPY
-                   : sample->throttle_pct > 0 ? MIG_STAGE_AUTO_CONVERGE
-                                              : MIG_STAGE_PRE_COPY;
+  monitor->stage = monitor->post_copy              ? MIG_STAGE_POST_COPY
+                   : monitor->way == MIG_WAY_PAUSE ? MIG_STAGE_STOP_AND_COPY
+                   : sample->throttle_pct > 0      ? MIG_STAGE_AUTO_CONVERGE
+                                                   : MIG_STAGE_PRE_COPY;
   update_percent(monitor, sample);
   monitor->last = *sample;
   monitor->have_last = true;
@@ -252,19 +272,6 @@ static bool check_progress(MigMonitor *monitor, bool pass_began, MigAction *ret_
   return false;
 }
 
-/* There is no parameter of the start for it, and libvirt keeps no default of its own: QEMU is told once it
- * migrates, and again whenever the goal changes. */
-static bool set_downtime(MigMonitor *monitor, MigAction *ret_action) {
-  uint64_t goal_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
-  if (monitor->downtime_ms == goal_ms || monitor->last.memory_processed_bytes == 0)
-    return false;
-  ret_action->kind = MIG_ACTION_SET_DOWNTIME;
-  ret_action->downtime_ms = goal_ms;
-  message_downtime(monitor->downtime_ms, goal_ms, ret_action->message, sizeof(ret_action->message));
-  monitor->downtime_ms = goal_ms;
-  return true;
-}
-
 void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *ret_action) {
   ret_action->kind = MIG_ACTION_NONE;
   ret_action->cause = MIG_CAUSE_NONE;
@@ -289,13 +296,7 @@ void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *r
     return;
   if (check_progress(monitor, pass_began, ret_action))
     return;
-  if (set_downtime(monitor, ret_action))
-    return;
-
-  /* Here the choice of a way will stand: with a forecast of the floor R(k)/B, and after the guards above,
-   * which end what the link or the clock has ended already. A table from (forecast, goals, what was tried) to
-   * an action: go on, set the downtime, start post-copy, pause, or abort with NOT_CONVERGING. At the start of
-   * a pass only (pass_began). */
+  choose_way(monitor, pass_began, ret_action);
 }
 
 uint64_t mig_bandwidth_update(MigBandwidth *bandwidth, uint64_t now_ms, uint64_t processed_bytes) {

@@ -2,6 +2,7 @@
 /* Watches one running migration: samples in, at most one action out. No clock and no I/O of its own. */
 #pragma once
 
+#include "libmigrate/core/forecast.h"
 #include "libmigrate/core/policy.h"
 #include "libmigrate/core/types.h"
 
@@ -17,9 +18,11 @@ typedef enum MigActionKind {
 /* What to do, why, and what was seen: enough for one line of an event or of the journal. */
 typedef struct MigAction {
   MigActionKind kind;
-  MigCause cause;       /* of an abort */
-  uint64_t downtime_ms; /* of SET_DOWNTIME */
-  char message[320];    /* one sentence with the numbers */
+  MigCause cause; /* of an abort */
+  uint64_t
+      downtime_ms; /* of SET_DOWNTIME, and of PAUSE: the limit under which QEMU stops the guest at a pass's end
+                         * (PAUSE with 0: stop it now) */
+  char message[512]; /* what was seen, foreseen and chosen, with the numbers */
 } MigAction;
 
 const char *mig_action_name(MigActionKind kind);
@@ -52,13 +55,44 @@ typedef struct MigMonitor {
   uint64_t last_flow_ms;        /* when bytes were last seen to move */
   uint64_t iteration_low_bytes; /* the lowest remaining of the iteration under way */
   uint64_t iteration_low_ms;
-  uint64_t downtime_ms; /* the limit that QEMU was given; 0: none yet */
-  uint64_t percent;     /* never falls */
+  uint64_t percent; /* never falls */
+
+  /* What the choice of a way goes by: choose.c. */
+  MigDirtyCurve curve;
+  double cpu_share;
+  MigWaysOpen open;
+  MigForecast forecast; /* the last one */
+  bool have_forecast;
+  MigWay way;                /* that is being followed; PRE_COPY at first */
+  uint64_t way_since_ms;     /* of the sample that it was taken at */
+  uint64_t looked_ms;        /* when the ways were last compared */
+  uint64_t changed_ms;       /* when the guest was last seen to do something else */
+  uint64_t downtime_ms;      /* the limit that QEMU was given */
+  uint64_t limit_iteration;  /* in which it was set */
+  uint64_t pass_start_ms;    /* of the pass under way, in the clock of the samples */
+  uint64_t pass_bytes;       /* dirty at its start */
+  uint64_t prior_pass_bytes; /* and at that of the one before */
+  unsigned passes_seen;      /* that began before our eyes */
+  uint64_t flow_begin_ms;    /* when bytes began to move */
+  double recent_bytes_per_s; /* from the reading before to the last */
 } MigMonitor;
 
 /* `start_ms` is when the migration began: on a re-attach the original one, so that deadlines hold. */
 void mig_monitor_init(MigMonitor *monitor, const MigPolicy *policy, uint64_t start_ms, uint64_t memory_bytes,
                       uint64_t disk_bytes);
+
+/* Takes what the migration was started with: the ways that it keeps open, the first downtime limit, and what the
+ * probes saw. Without it every permitted way counts as open and the limit as the goal. */
+void mig_monitor_set_plan(MigMonitor *monitor, const MigPlan *plan);
+
+/* Somebody else decided on an action: it is followed. */
+void mig_monitor_note_taken(MigMonitor *monitor, MigActionKind kind);
+
+/* libvirt refused an action: that way is closed, and the next one is taken. */
+void mig_monitor_note_refused(MigMonitor *monitor, MigActionKind kind);
+
+/* The last forecast, or NULL: nothing can be said yet. */
+const MigForecast *mig_monitor_forecast(const MigMonitor *monitor);
 
 /* Takes changed goals. They hold from the next step on. */
 void mig_monitor_set_policy(MigMonitor *monitor, const MigPolicy *policy);

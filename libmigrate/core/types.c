@@ -113,21 +113,25 @@ TABLE_COVERS(causes, MIG_CAUSE_COUNT);
  *            → failed      waited too long, or the domain is no longer there.
  *            → aborted     nothing was done yet: an abort is at once.
  *              Not to recovering: nothing was begun, so after a restart it is still simply pending.
- * preparing  → migrating   the record says so before libvirt is called: a migration that runs is never
- * unrecorded. → pending     a condition that waiting can cure (the target is full), or a restart of the agent
- *                          before anything was begun: it goes back into the queue at its old place.
- *            → recovering  a restart finds a migration under way that the record does not know of: somebody's
- * call went out, so both ends must be asked before anything is said. → failed      a check refused, or an end
- * did not answer in time. → aborted Not to succeeded: what never migrated cannot have arrived. migrating  →
- * recovering  the agent or libvirtd was restarted, or the link was lost: the outcome is not known. →
- * succeeded | failed | aborted Not back to pending or preparing: a second try is a new job, so that the first
- * one's cause is kept. recovering → migrating   it was found running, and is steered again. → succeeded |
- * failed | aborted   both ends gave positive evidence. Final phases lead nowhere. */
+ * preparing  → migrating   the record says so before libvirt is called: a migration that runs is never unrecorded.
+ *            → pending     a condition that waiting can cure (the target is full): back into the queue.
+ *            → recovering  a restart finds a migration under way that the record does not know of: somebody's call went
+ *                          out, so both ends must be asked before anything is said.
+ *            → failed      a check refused, or an end did not answer in time.
+ *            → aborted
+ *            Not to succeeded: what never migrated cannot have arrived.
+ * migrating  → recovering  the agent or libvirtd was restarted, or the link was lost: the outcome is not known.
+ *            → succeeded | failed | aborted
+ *            Not back to pending or preparing: a second try is a new job, so that the first one's cause is kept.
+ * recovering → migrating   it was found running, and is steered again.
+ *            → preparing   it never began: the agent was killed between the record of the start and the start.
+ *            → succeeded | failed | aborted: both ends gave positive evidence.
+ * Final phases lead nowhere. */
 static const unsigned phase_ways[] = {
     [MIG_PHASE_PENDING] = TO(PREPARING) | TO(FAILED) | TO(ABORTED),
     [MIG_PHASE_PREPARING] = TO(PENDING) | TO(MIGRATING) | TO(RECOVERING) | TO(FAILED) | TO(ABORTED),
     [MIG_PHASE_MIGRATING] = TO(RECOVERING) | TO(SUCCEEDED) | TO(FAILED) | TO(ABORTED),
-    [MIG_PHASE_RECOVERING] = TO(MIGRATING) | TO(SUCCEEDED) | TO(FAILED) | TO(ABORTED),
+    [MIG_PHASE_RECOVERING] = TO(PREPARING) | TO(MIGRATING) | TO(SUCCEEDED) | TO(FAILED) | TO(ABORTED),
     [MIG_PHASE_SUCCEEDED] = 0,
     [MIG_PHASE_FAILED] = 0,
     [MIG_PHASE_ABORTED] = 0,

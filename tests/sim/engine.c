@@ -135,6 +135,10 @@ static SimOutcome take_effect(Sim *sim, const Pending *pending) {
       return SIM_OUTCOME_REFUSED;
     if (sim->state > STATE_PRE_COPY || sim->paused)
       return SIM_OUTCOME_TOO_LATE;
+    if (pending->downtime_ms > 0) { /* QEMU stops the guest where it fits */
+      sim->downtime_limit_ms = (double)pending->downtime_ms;
+      return SIM_OUTCOME_DONE;
+    }
     sim->paused = true;
     sim->paused_us = sim->stopped_us = sim->now_us;
     return SIM_OUTCOME_DONE;
@@ -143,6 +147,11 @@ static SimOutcome take_effect(Sim *sim, const Pending *pending) {
     break;
   }
   return SIM_OUTCOME_REFUSED;
+}
+
+static void tell_refused(Sim *sim, MigActionKind kind, SimOutcome outcome) {
+  if (outcome == SIM_OUTCOME_REFUSED && sim->strategy->refused)
+    sim->strategy->refused(sim->strategy_state, kind, (uint64_t)(sim->now_us / 1000));
 }
 
 static void act(Sim *sim, const MigAction *action) {
@@ -174,6 +183,7 @@ static void act(Sim *sim, const MigAction *action) {
   }
   if (event)
     event->outcome = outcome;
+  tell_refused(sim, action->kind, outcome);
 }
 
 static int64_t queue_next_us(const Sim *sim) {
@@ -196,6 +206,7 @@ static void queue_step(Sim *sim) {
     SimOutcome outcome = take_effect(sim, &pending);
     if (event)
       event->outcome = outcome;
+    tell_refused(sim, pending.kind, outcome);
   }
 }
 

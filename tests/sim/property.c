@@ -321,7 +321,10 @@ static unsigned judge(const Run *run) {
       CHECK(PROPERTY_POST_COPY_LINK, event->cut_ms <= 2 * strategy_handoffd.poll_ms);
       break;
     case MIG_ACTION_PAUSE:
-      CHECK(PROPERTY_PAUSE_PERMITTED, pause);
+      /* By a limit, so that QEMU stops the guest: also with a device. */
+      CHECK(PROPERTY_PAUSE_PERMITTED,
+            pause || (goal(run, MIG_POLICY_MAX_PAUSE_MS) > 0 && event->action.downtime_ms > 0));
+      CHECK(PROPERTY_PAUSE_PERMITTED, event->action.downtime_ms <= goal(run, MIG_POLICY_MAX_PAUSE_MS));
       break;
     case MIG_ACTION_NONE:
     case MIG_ACTION_COUNT:

@@ -10,6 +10,7 @@ typedef struct StrategyGuest {
   uint64_t memory_bytes;
   uint64_t disk_bytes;
   uint64_t probe_dirty_bytes_per_s; /* of a probe of one second before the start; UINT64_MAX: none was made */
+  double probe_cpu_share;           /* of its CPUs that the guest used meanwhile, 0 to 1; 0: not known */
   uint64_t link_bytes_per_s;        /* as configured or learned; 0: not known */
   bool passthrough;
 } StrategyGuest;

@@ -121,7 +121,9 @@ static void act(Race *race, const MigAction *action) {
     race->post_copy |= ok;
     break;
   case MIG_ACTION_PAUSE:
-    ok = ops->suspend(race->conn, uuid, &error);
+    /* By a limit QEMU stops the guest itself, where it fits. */
+    ok = action->downtime_ms > 0 ? ops->set_max_downtime(race->conn, uuid, action->downtime_ms, &error)
+                                 : ops->suspend(race->conn, uuid, &error);
     race->paused |= ok;
     break;
   default:

@@ -76,6 +76,7 @@ static const struct Way {
     {"a migration is lost from sight", P(MIGRATING), P(RECOVERING), true},
     {"a second try is a new job", P(MIGRATING), P(PENDING), false},
     {"a migration is found again", P(RECOVERING), P(MIGRATING), true},
+    {"it is found that it never began", P(RECOVERING), P(PREPARING), true},
     {"a recovered one succeeds", P(RECOVERING), P(SUCCEEDED), true},
     {"success is final", P(SUCCEEDED), P(FAILED), false},
     {"failure is final", P(FAILED), P(MIGRATING), false},

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What callers ask for: targets and policies, resolved against the configuration. */
+#include "agent/asked.h"
+
+#include "agent/jobjson.h"
+#include "agent/methods.h"
+
+#include <string.h>
+
+static const char *get_text(json_t *parameters, const char *key) {
+  return json_string_value(json_object_get(parameters, key));
+}
+
+/* libvirt can be told by a URI to run a program of the caller's choice, as the agent's user, to get through to the
+ * target. The configuration may do that; a caller may not. */
+static bool runs_a_program(GUri *uri) {
+  static const char *const parameters[] = {"command", "netcat", "proxy"};
+  g_autoptr(GHashTable) query = NULL;
+
+  if (g_str_has_suffix(g_uri_get_scheme(uri), "+ext"))
+    return true;
+  if (!g_uri_get_query(uri))
+    return false;
+  query = g_uri_parse_params(g_uri_get_query(uri), -1, "&;", G_URI_PARAMS_CASE_INSENSITIVE, NULL);
+  for (size_t i = 0; i < G_N_ELEMENTS(parameters); i++)
+    if (!query || g_hash_table_contains(query, parameters[i]))
+      return true;
+  return false;
+}
+
+/* NULL: a caller may name it as a target. */
+static const char *find_fault_with_uri(const char *target) {
+  g_autoptr(GUri) uri = NULL;
+
+  if (!strstr(target, "://"))
+    return "the configuration has no [Target] of that name, and it is no libvirt URI such as "
+           "qemu+tls://node-b/system";
+  uri = g_uri_parse(target, G_URI_FLAGS_NONE, NULL);
+  if (!uri)
+    return "it is no well-formed URI; one is qemu+tls://node-b/system";
+  if (runs_a_program(uri))
+    return "a URI that has the agent run a program (transport ext; command, netcat, proxy) is taken from a "
+           "[Target] of the configuration only";
+  return NULL;
+}
+
+bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target) {
+  const char *target = get_text(parameters, "target");
+  const char *migrate_uri = get_text(parameters, "migrate_uri");
+  const ConfigTarget *configured = config_find_target(agent->config, target);
+  const char *fault;
+
+  if (configured) {
+    *ret_target = (AskedTarget){.name = configured->name,
+                                .libvirt_uri = configured->libvirt_uri,
+                                .migrate_uri = migrate_uri ? migrate_uri : configured->migrate_uri};
+    return true;
+  }
+  fault = find_fault_with_uri(target);
+  if (fault) {
+    methods_error(call, "NoSuchTarget", json_pack("{ss ss}", "target", target, "message", fault));
+    return false;
+  }
+  *ret_target = (AskedTarget){.libvirt_uri = target, .migrate_uri = migrate_uri};
+  return true;
+}
+
+bool asked_take_policy(Agent *agent, VarlinkCall *call, json_t *parameters, MigPolicy *ret_policy,
+                       const char **ret_name) {
+  const char *name = get_text(parameters, "policy_name");
+  const char *key = NULL;
+  MigPolicy policy = agent->config->policy, over;
+  char message[200];
+
+  if (name) {
+    const ConfigPolicy *named = config_find_policy(agent->config, name);
+
+    if (!named) {
+      methods_error(call, "NoSuchPolicy", json_pack("{ss}", "policy_name", name));
+      return false;
+    }
+    mig_policy_merge(&policy, &named->policy);
+  }
+  if (!policy_from_json(json_object_get(parameters, "policy"), &over, &key, message, sizeof message)) {
+    methods_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+    return false;
+  }
+  mig_policy_merge(&policy, &over);
+  if (methods_refuse_conflict(call, &policy))
+    return false;
+  *ret_policy = policy;
+  *ret_name = name;
+  return true;
+}
+
+void asked_reply_lookup_error(Agent *agent, VarlinkCall *call, const char *domain, const GError *error) {
+  if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN))
+    methods_error(call, "NoSuchDomain", json_pack("{ss}", "domain", domain));
+  else
+    methods_error(
+        call, "HypervisorUnavailable",
+        json_pack("{ss ss}", "uri", hypervisor_get_uri(agent->hypervisor), "message", error->message));
+}

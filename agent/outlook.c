@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Forecast: how a migration would go, before anything moves. */
+#include "agent/methods.h"
+
+#include "agent/asked.h"
+#include "agent/jobjson.h"
+#include "agent/link.h"
+
+typedef struct Outlook {
+  Agent *agent;
+  VarlinkCall *call;
+  char *domain;
+  MigPolicy policy;
+  uint64_t bandwidth_bytes_per_s;
+} Outlook;
+
+static void outlook_free(Outlook *outlook) {
+  if (!outlook)
+    return;
+  varlink_call_unref(outlook->call);
+  g_free(outlook->domain);
+  g_free(outlook);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Outlook, outlook_free)
+
+static json_t *outlook_to_json(const Outlook *outlook, const MigDomainFacts *facts, const MigPlan *plan) {
+  const MigForecast *forecast = &plan->forecast;
+  const MigWayForecast *way = &forecast->ways[MIN(forecast->best, MIG_WAY_COUNT - 1)];
+  bool open = forecast->best != MIG_WAY_COUNT;
+  uint64_t s_per_gib = mig_policy_get(&outlook->policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
+  const MigDirtyPoint *first = &plan->probe.curve.points[0];
+  char text[600];
+  json_t *object;
+
+  mig_forecast_describe(forecast, text, sizeof text);
+  object = json_pack("{ss sI sI sI sI sI sb ss}", "way", way_to_stage_name(forecast->best), "total_time_ms",
+                     (json_int_t)(open ? way->total_s * 1000 : 0), "pause_ms",
+                     (json_int_t)(open ? way->pause_s * 1000 : 0), "floor_ms",
+                     (json_int_t)(forecast->floor_s * 1000), "dirty_rate_bytes_per_s",
+                     (json_int_t)(first->s > 0 ? first->bytes / first->s : 0), "bandwidth_bytes_per_s",
+                     (json_int_t)plan->bandwidth_bytes_per_s, "meets_policy", (int)open, "message", text);
+  if (s_per_gib > 0)
+    json_object_set_new(object, "deadline_ms",
+                        json_integer((json_int_t)((double)s_per_gib * 1000.0 * (double)facts->memory_bytes /
+                                                  (double)MIG_GIB_BYTES)));
+  return object;
+}
+
+static void on_measured(const LookupAnswer *answer, const GError *error, gpointer user_data) {
+  g_autoptr(Outlook) outlook = user_data;
+  MigPlan plan;
+
+  if (error) {
+    asked_reply_lookup_error(outlook->agent, outlook->call, outlook->domain, error);
+    return;
+  }
+  if (answer->probe.curve.n == 0) {
+    methods_error(
+        outlook->call, "HypervisorUnavailable",
+        json_pack("{ss ss}", "uri", hypervisor_get_uri(outlook->agent->hypervisor), "message",
+                  "what the guest dirties cannot be measured now: it does not run, or migrates already"));
+    return;
+  }
+  mig_plan(&answer->probe, answer->facts.memory_bytes, outlook->bandwidth_bytes_per_s, &outlook->policy,
+           &plan);
+  varlink_call_reply(outlook->call, outlook_to_json(outlook, &answer->facts, &plan), false);
+}
+
+void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  g_autoptr(Outlook) outlook = g_new0(Outlook, 1);
+  json_int_t bandwidth = json_integer_value(json_object_get(parameters, "bandwidth_bytes_per_s"));
+  AskedTarget target;
+  const char *name;
+
+  outlook->agent = user_data;
+  outlook->call = varlink_call_ref(call);
+  outlook->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
+  if (!asked_take_target(outlook->agent, call, parameters, &target) ||
+      !asked_take_policy(outlook->agent, call, parameters, &outlook->policy, &name))
+    return;
+  outlook->bandwidth_bytes_per_s =
+      bandwidth > 0 ? (uint64_t)bandwidth : link_bandwidth_bytes_per_s(outlook->agent, target.libvirt_uri);
+  if (outlook->bandwidth_bytes_per_s == 0 &&
+      mig_policy_get(&outlook->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S) == 0) {
+    methods_error(call, "NoBandwidth", json_pack("{ss}", "target", target.libvirt_uri));
+    return;
+  }
+  lookup_domain(outlook->agent->lookup, outlook->domain, true, on_measured, outlook);
+  (void)g_steal_pointer(&outlook);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The monitor's choice of a way. */
+#include "libmigrate/core/choose.h"
+
+#include "libmigrate/core/message.h"
+
+#include <math.h>
+
+/* Theory of operation
+ *
+ * Each pass that begins tells one point of the dirtying curve: how long the pass before it took, and what the guest
+ * dirtied in that time. With the probes' points from before the start that is often enough to see, in the first pass,
+ * how the migration will go. So the ways are compared whenever a pass begins, and about once a second in between, and
+ * the cheapest one that is open is followed:
+ *
+ *   pre_copy       the downtime limit is set to where the switch is to happen, at a pass's end only
+ *   auto_converge  nothing to do: QEMU was told at the start. A new throttle begins a new curve
+ *   pause          the downtime limit is raised to what the pause will take, within max_pause_ms: QEMU stops the guest
+ *                  at the first pass's end that fits, so a wrong forecast makes it late and never too long
+ *   post_copy      only while bytes flow
+ *   none           the migration is ended with NOT_CONVERGING, as soon as two passes have confirmed it
+ *
+ * A guest that was seen to change may change again: such a one is given CHANGING_PATIENCE_MS after the last change
+ * before it is called hopeless. */
+
+#define LOOK_EVERY_MS 1000
+/* The bandwidth of a stream that began just now says nothing. */
+#define SETTLE_MS 1000
+/* Passes that must have begun before our eyes before a migration is called hopeless: the third has begun. */
+#define CONFIRM_PASSES       2
+#define CHANGING_PATIENCE_MS 60000
+/* A pass that is smaller than the one before by that share gained something. */
+#define GAIN 0.005
+/* A floor of so many times the goal is far from it. */
+#define FAR 4.0
+/* See is_stale(). monitor.c counts no further than its own limit. */
+#define NEAR_STALE_PASSES 3
+/* A limit that is off by less is left as it is. */
+#define LIMIT_SLACK 0.25
+/* So near must the end be for its limit to be set. */
+#define NEAR_PASSES 5
+/* More passes than that after a limit was set, the end is overdue. */
+#define OVERDUE_PASSES 8
+/* Post-copy must show within that, or counts as refused. */
+#define POST_COPY_RUNG_MS 10000
+/* QEMU must have begun to throttle by this pass, or will not. */
+#define THROTTLE_BY_PASS 6
+/* No bytes for so long: not the moment to put the guest at the mercy of the link. */
+#define LINK_QUIET_MS 300
+/* So much of the mean must have flowed since the reading before, which must be no older than that. */
+#define HEALTHY_SHARE 0.7
+#define RECENT_MS     1000
+
+static uint64_t since(uint64_t now, uint64_t then) {
+  return now > then ? now - then : 0;
+}
+
+/* --- what a sample teaches --- */
+
+/* One or more passes began between two samples: how long the pass before took, on the mean, and what it left. The begin
+ * of the pass under way is found from what has been sent of it. */
+static void learn_from_passes(MigMonitor *monitor, const MigSample *sample) {
+  const MigSample *last = &monitor->last;
+  uint64_t passes = since(sample->iteration, last->iteration);
+  uint64_t sent = since(sample->memory_processed_bytes, last->memory_processed_bytes);
+  uint64_t sent_of_this = passes == 1 ? since(sent, last->memory_remaining_bytes) : 0;
+  uint64_t bytes = sample->memory_remaining_bytes + sent_of_this;
+  uint64_t ago_ms = 0;
+  if (sample->bandwidth_bytes_per_s > 0)
+    ago_ms = (uint64_t)((double)sent_of_this * 1000.0 / (double)sample->bandwidth_bytes_per_s);
+  if (ago_ms > since(sample->now_ms, last->now_ms))
+    ago_ms = since(sample->now_ms, last->now_ms);
+
+  uint64_t begin_ms = sample->now_ms - ago_ms;
+  double took_s = (double)since(begin_ms, monitor->pass_start_ms) / 1000.0 / (double)passes;
+  /* A pass that began before our eyes ended before them: its length is known. */
+  bool whole = monitor->passes_seen > 0 || last->iteration <= 1;
+  if (whole && !mig_dirty_curve_observe(&monitor->curve, took_s, (double)bytes))
+    monitor->changed_ms = sample->now_ms;
+  monitor->pass_start_ms = begin_ms;
+  monitor->prior_pass_bytes = monitor->pass_bytes;
+  monitor->pass_bytes = bytes;
+  monitor->passes_seen += (unsigned)(passes > 1000 ? 1000 : passes);
+}
+
+void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
+  const MigSample *last = &monitor->last;
+  if (first) {
+    monitor->pass_start_ms = sample->iteration <= 1 ? monitor->start_ms : sample->now_ms;
+    monitor->pass_bytes =
+        sample->iteration <= 1 ? sample->memory_total_bytes : sample->memory_remaining_bytes;
+    monitor->way_since_ms = sample->now_ms;
+  }
+  if (monitor->flow_begin_ms == 0 && sample->memory_processed_bytes > 0) {
+    monitor->flow_begin_ms = sample->now_ms;
+    if (sample->iteration <= 1)
+      monitor->pass_start_ms = sample->now_ms;
+  }
+  /* Over a gap in the readings a rate says nothing of the link as it is now. */
+  uint64_t gap_ms = first ? 0 : since(sample->now_ms, last->now_ms);
+  monitor->recent_bytes_per_s = 0;
+  if (gap_ms > 0 && gap_ms <= RECENT_MS)
+    monitor->recent_bytes_per_s =
+        (double)since(sample->memory_processed_bytes, last->memory_processed_bytes) * 1000.0 / (double)gap_ms;
+  if (!first && sample->throttle_pct != last->throttle_pct) {
+    /* Slowed down, the guest is another one: the pass under way is of both, and teaches nothing. */
+    mig_dirty_curve_restart(&monitor->curve);
+    monitor->passes_seen = 0;
+    monitor->pass_start_ms = sample->now_ms;
+    monitor->pass_bytes = sample->memory_remaining_bytes;
+  } else if (!first && sample->iteration > last->iteration) {
+    learn_from_passes(monitor, sample);
+  }
+}
+
+/* --- the choice --- */
+
+static MigStanding standing_of(const MigMonitor *monitor) {
+  const MigSample *last = &monitor->last;
+  uint64_t deadline_ms = mig_monitor_deadline_ms(monitor);
+  uint64_t limit = mig_policy_get(&monitor->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
+  double bandwidth = (double)last->bandwidth_bytes_per_s;
+  if (limit > 0 && bandwidth > (double)limit)
+    bandwidth = (double)limit;
+  return (MigStanding){
+      .memory_bytes = (double)last->memory_total_bytes,
+      .remaining_bytes = (double)last->memory_remaining_bytes,
+      .pass_bytes = (double)monitor->pass_bytes,
+      .pass_s = (double)since(last->now_ms, monitor->pass_start_ms) / 1000.0,
+      .first_pass = last->iteration <= 1,
+      .bandwidth_bytes_per_s = bandwidth,
+      .elapsed_s = (double)since(last->now_ms, monitor->start_ms) / 1000.0,
+      .deadline_s = deadline_ms == UINT64_MAX ? 0 : (double)since(deadline_ms, monitor->start_ms) / 1000.0,
+      .throttle_pct = (unsigned)last->throttle_pct,
+      .cpu_share = monitor->cpu_share,
+  };
+}
+
+static bool flows(const MigMonitor *monitor) {
+  return since(monitor->observed_ms, monitor->last_flow_ms) < LINK_QUIET_MS;
+}
+
+/* Up to the last reading bytes have flowed as before: a link that is going away shows in it first. */
+static bool is_link_healthy(const MigMonitor *monitor) {
+  return flows(monitor) &&
+         monitor->recent_bytes_per_s >= HEALTHY_SHARE * (double)monitor->last.bandwidth_bytes_per_s;
+}
+
+static void follow(MigMonitor *monitor, MigWay way) {
+  monitor->way = way;
+  monitor->way_since_ms = monitor->last.now_ms;
+}
+
+static uint64_t limit_ms_of(const MigWayForecast *way, uint64_t goal_ms) {
+  uint64_t ms = (uint64_t)ceil(way->downtime_s * 1000.0);
+  return ms < 1 ? 1 : ms > goal_ms ? goal_ms : ms;
+}
+
+static bool set_limit(MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, MigAction *ret_action) {
+  double now_ms = (double)monitor->downtime_ms;
+  if (fabs((double)limit_ms - now_ms) <= LIMIT_SLACK * now_ms)
+    return false;
+  message_way(monitor, kind, limit_ms, ret_action->message, sizeof(ret_action->message));
+  monitor->downtime_ms = limit_ms;
+  monitor->limit_iteration = monitor->last.iteration;
+  ret_action->kind = kind;
+  ret_action->downtime_ms = limit_ms;
+  return true;
+}
+
+/* The limit for an end by pre-copy. It only rises: a lower one would at best save what the switch drowns, and at worst
+ * chase the guest for ever. And it is doubled when the end that was foreseen is overdue. */
+static uint64_t pre_copy_limit_ms(const MigMonitor *monitor) {
+  const MigWayForecast *way = &monitor->forecast.ways[MIG_WAY_PRE_COPY];
+  uint64_t goal_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  uint64_t limit_ms = limit_ms_of(way, goal_ms), now_ms = monitor->downtime_ms;
+  if (since(monitor->last.iteration, monitor->limit_iteration) > OVERDUE_PASSES && 2 * now_ms > limit_ms)
+    limit_ms = 2 * now_ms < goal_ms ? 2 * now_ms : goal_ms;
+  return limit_ms > now_ms ? limit_ms : now_ms;
+}
+
+static bool take_pre_copy(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
+  if (monitor->way == MIG_WAY_PAUSE)
+    return false; /* the limit that was set for it does no harm to a guest that needs less */
+  if (monitor->way != MIG_WAY_PRE_COPY)
+    follow(monitor, MIG_WAY_PRE_COPY);
+  /* In the middle of a pass nothing is known yet that the pass's begin did not know; and what is many passes away is not
+   * known well enough. */
+  return pass_began && monitor->forecast.ways[MIG_WAY_PRE_COPY].passes <= NEAR_PASSES &&
+         set_limit(monitor, MIG_ACTION_SET_DOWNTIME, pre_copy_limit_ms(monitor), ret_action);
+}
+
+static bool take_pause(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
+  uint64_t goal_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_PAUSE_MS);
+  uint64_t limit_ms = limit_ms_of(&monitor->forecast.ways[MIG_WAY_PAUSE], goal_ms);
+  if (!pass_began || (monitor->way == MIG_WAY_PAUSE && limit_ms <= monitor->downtime_ms))
+    return false;
+  if (!set_limit(monitor, MIG_ACTION_PAUSE, limit_ms, ret_action))
+    return false;
+  follow(monitor, MIG_WAY_PAUSE);
+  return true;
+}
+
+static bool take_post_copy(MigMonitor *monitor, MigAction *ret_action) {
+  if (monitor->way == MIG_WAY_POST_COPY) {
+    if (since(monitor->last.now_ms, monitor->way_since_ms) >= POST_COPY_RUNG_MS)
+      mig_monitor_note_refused(monitor, MIG_ACTION_START_POST_COPY);
+    return false;
+  }
+  if (!is_link_healthy(monitor))
+    return false;
+  message_way(monitor, MIG_ACTION_START_POST_COPY, 0, ret_action->message, sizeof(ret_action->message));
+  ret_action->kind = MIG_ACTION_START_POST_COPY;
+  follow(monitor, MIG_WAY_POST_COPY);
+  return true;
+}
+
+/* QEMU was told to throttle, and may yet do so, or go further. */
+static bool throttle_may_help(const MigMonitor *monitor) {
+  uint64_t max_pct = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_THROTTLE_PCT);
+  if (!monitor->open.auto_converge || !mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
+    return false;
+  if (monitor->last.throttle_pct == 0)
+    return monitor->last.iteration < THROTTLE_BY_PASS;
+  return monitor->last.throttle_pct < max_pct;
+}
+
+/* So far above what is allowed that a few percent more or less in a pass cannot matter. */
+static bool is_far(const MigMonitor *monitor) {
+  double goal_s = (double)mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS) / 1000.0;
+  return monitor->forecast.floor_s > FAR * goal_s;
+}
+
+/* However little: what gets less may get little enough in time. */
+static bool gains(const MigMonitor *monitor) {
+  return (double)monitor->pass_bytes < (1 - GAIN) * (double)monitor->prior_pass_bytes;
+}
+
+/* Near to its goal, a guest is given some passes to gain something worth the name. */
+static bool is_stale(const MigMonitor *monitor) {
+  return !gains(monitor) && (is_far(monitor) || monitor->stale_passes >= NEAR_STALE_PASSES);
+}
+
+static bool is_hopeless(const MigMonitor *monitor) {
+  if (monitor->passes_seen < CONFIRM_PASSES || !is_stale(monitor) || throttle_may_help(monitor) ||
+      !flows(monitor))
+    return false;
+  return monitor->curve.changes == 0 ||
+         since(monitor->last.now_ms, monitor->changed_ms) >= CHANGING_PATIENCE_MS;
+}
+
+static bool give_up(MigMonitor *monitor, MigAction *ret_action) {
+  monitor->abort_asked = true;
+  ret_action->kind = MIG_ACTION_ABORT;
+  ret_action->cause = MIG_CAUSE_NOT_CONVERGING;
+  message_way(monitor, MIG_ACTION_ABORT, 0, ret_action->message, sizeof(ret_action->message));
+  return true;
+}
+
+static bool time_to_look(const MigMonitor *monitor, bool pass_began) {
+  const MigSample *last = &monitor->last;
+  if (monitor->flow_begin_ms == 0 || last->disk_remaining_bytes > 0)
+    return false;
+  if (since(last->now_ms, monitor->flow_begin_ms) < SETTLE_MS)
+    return false;
+  return pass_began || since(last->now_ms, monitor->looked_ms) >= LOOK_EVERY_MS;
+}
+
+/* A goal that was tightened holds at once, whatever else is known. */
+static bool keep_goal(MigMonitor *monitor, MigAction *ret_action) {
+  uint64_t goal_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  if (monitor->way == MIG_WAY_PAUSE || monitor->downtime_ms <= goal_ms)
+    return false;
+  message_goal(monitor->downtime_ms, goal_ms, ret_action->message, sizeof(ret_action->message));
+  monitor->downtime_ms = goal_ms;
+  ret_action->kind = MIG_ACTION_SET_DOWNTIME;
+  ret_action->downtime_ms = goal_ms;
+  return true;
+}
+
+bool choose_way(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
+  if (keep_goal(monitor, ret_action))
+    return true;
+  if (!time_to_look(monitor, pass_began))
+    return false;
+  MigStanding standing = standing_of(monitor);
+  monitor->looked_ms = monitor->last.now_ms;
+  mig_forecast(&monitor->curve, &standing, &monitor->policy, &monitor->open, &monitor->forecast);
+  monitor->have_forecast = monitor->forecast.ways[MIG_WAY_PRE_COPY].bar != MIG_WAY_UNKNOWN;
+  if (!monitor->have_forecast)
+    return false;
+
+  switch (monitor->forecast.best) {
+  case MIG_WAY_PRE_COPY:
+    return take_pre_copy(monitor, pass_began, ret_action);
+  case MIG_WAY_AUTO_CONVERGE:
+    if (monitor->way != MIG_WAY_AUTO_CONVERGE)
+      follow(monitor, MIG_WAY_AUTO_CONVERGE);
+    return false;
+  case MIG_WAY_PAUSE:
+    return take_pause(monitor, pass_began, ret_action);
+  case MIG_WAY_POST_COPY:
+    return take_post_copy(monitor, ret_action);
+  case MIG_WAY_COUNT:
+    break;
+  }
+  return pass_began && is_hopeless(monitor) && give_up(monitor, ret_action);
+}
+
+void mig_monitor_note_taken(MigMonitor *monitor, MigActionKind kind) {
+  if (kind == MIG_ACTION_PAUSE)
+    follow(monitor, MIG_WAY_PAUSE);
+  else if (kind == MIG_ACTION_START_POST_COPY)
+    follow(monitor, MIG_WAY_POST_COPY);
+}
+
+void mig_monitor_note_refused(MigMonitor *monitor, MigActionKind kind) {
+  switch (kind) {
+  case MIG_ACTION_START_POST_COPY:
+    monitor->open.refused[MIG_WAY_POST_COPY] = true;
+    break;
+  case MIG_ACTION_PAUSE:
+    monitor->open.refused[MIG_WAY_PAUSE] = true;
+    break;
+  case MIG_ACTION_NONE:
+  case MIG_ACTION_ABORT:
+  case MIG_ACTION_SET_DOWNTIME:
+  case MIG_ACTION_COUNT:
+    return;
+  }
+  follow(monitor, MIG_WAY_PRE_COPY);
+  monitor->looked_ms = 0;
+}
