@@ -13,8 +13,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(virDomain, virDomainFree)
 #define MIG_KEEPALIVE_INTERVAL_S 5
 #define MIG_KEEPALIVE_COUNT      5
 
-/* ---- error.c ----------------------------------------------------------------------------------------------
- */
+/* --- error.c --- */
 
 typedef struct MigVirtErrorRow {
   int domain;       /* virErrorDomain, or MIG_ANY */
@@ -34,8 +33,7 @@ MigVirtError mig_virt_error_classify(int domain, int code, const char *text);
 bool mig_virt_error_take(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 bool mig_virt_error_is_libvirt(const GError *error, int code);
 
-/* ---- state.c ----------------------------------------------------------------------------------------------
- */
+/* --- state.c --- */
 
 typedef struct MigStateRow {
   int state;  /* virDomainState */
@@ -57,8 +55,7 @@ const MigLifecycleRow *mig_lifecycle_rows(size_t *ret_n);
 /* NULL for the events that change no state, such as a new definition. */
 const MigLifecycleRow *mig_lifecycle_find(int event, int detail);
 
-/* ---- facts.c ----------------------------------------------------------------------------------------------
- */
+/* --- facts.c --- */
 
 /* What the domain's XML says. Names of disk targets (vda, sdb) are in `local_disks`, NULL-terminated. */
 typedef struct MigDomainXml {
@@ -78,8 +75,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainXml, mig_domain_xml_clear)
 bool mig_domain_xml_parse(const char *text, MigDomainXml *ret_xml, GError **error);
 char *mig_capabilities_host_uuid(const char *text);
 
-/* ---- flags.c ----------------------------------------------------------------------------------------------
- */
+/* --- flags.c --- */
 
 /* By what means a policy key takes effect. Every key has at least one. */
 typedef enum MigMeans {
@@ -119,8 +115,7 @@ typedef struct MigStart {
 
 unsigned mig_flags(const MigMigrateRequest *request, const MigStart *start);
 
-/* ---- params.c ---------------------------------------------------------------------------------------------
- */
+/* --- params.c --- */
 
 typedef struct MigTypedParams {
   virTypedParameterPtr params;
@@ -158,8 +153,7 @@ unsigned long long mig_param_mib_per_s(uint64_t bytes_per_s);
 bool mig_params(const MigMigrateRequest *request, const MigStart *start, unsigned flags,
                 MigTypedParams *ret_params, GError **error);
 
-/* ---- stats.c ----------------------------------------------------------------------------------------------
- */
+/* --- stats.c --- */
 
 /* Field by field; what is missing is 0. now_ms, valid, post_copy and the smoothed bandwidth are not touched
  * here. */
@@ -172,8 +166,7 @@ bool mig_stats_success(virTypedParameterPtr params, int n);
 /* Does a virDomainJobType with that operation make it a migration under way? */
 bool mig_stats_job_is_migration(int type, int operation);
 
-/* ---- events.c, lease.c, connect.c ----------------------------------------------------------------------------------
- */
+/* --- events.c, lease.c, connect.c --- */
 
 /* Where events go. Apart from the connection, since libvirt's registrations keep it alive and not the other
  * way round. */

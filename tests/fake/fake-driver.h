@@ -8,32 +8,42 @@
  * All fields are optional:
  *
  *   {
- *     "hosts": {                      a host not listed here cannot be reached
+ *     "hosts": {
  *       "a": {"uuid": "…", "hostname": "node-a", "libvirt_version": 9000000, "hypervisor_version": 7002000,
- *             "reachable": true,      false: opens are refused, connections break (CLOSED event); jobs go on
- *             "hung": false}          true: every call on it blocks, no event comes; the model goes on
+ *             "reachable": true,
+ *             "hung": false}
  *     },
  *     "domains": {
- *       "vm1": {"uuid": "…",          default: made from the name, always the same
- *               "host": "a", "state": "running",   where it is at first. Applied again when the test changes
- * them: "state": "inactive" is a crash of QEMU, "paused" a guest paused by its owner "persistent": true,
- * "memory_bytes": 268435456, "dirty_bytes_per_s": 20971520, "working_set_bytes": 67108864,
- * "local_disk_bytes": 0, "local_disks": 0, "passthrough": false, "states": {"b": "unknown"},   what an end
- * says instead of the truth: names of MigEndState, or "error" for a failing domain_status "defined": ["b"]}
- * also defined there, in addition to its own host
+ *       "vm1": {"uuid": "…", "host": "a", "state": "running", "persistent": true,
+ *               "memory_bytes": 268435456, "dirty_bytes_per_s": 20971520, "working_set_bytes": 67108864,
+ *               "local_disk_bytes": 0, "local_disks": 0, "passthrough": false,
+ *               "states": {"b": "unknown"},
+ *               "defined": ["b"]}
  *     },
- *     "link": {"bytes_per_s": 104857600,
- *              "cut": false,          no byte moves; after keepalive_ms the migration breaks as libvirt's
- * does "setup_ms": 0,         from migrate() to the first byte "switch_ms": 20},      fixed part of the
- * switchover "keepalive_ms": 30000,          how long a hung call or a cut link is borne "calls": { by the
- * name in MigDriverOps, or HOST.NAME, which goes first "job_stats": {"hang": true},            blocks until
- * the knob changes, or keepalive_ms: then UNREACHABLE "a.host_facts": {"delay_ms": 200}, "open": {"fail":
- * "DENIED", "message": "…", "times": 2},  times: only so many calls, counted anew when the file changes
- *       "migrate": {"fail_after": "UNREACHABLE"},      does it to the end, then reports failure all the same
- *       "migrate": {"detach_after_ms": 500},           returns UNREACHABLE after that time; the migration
- * goes on "events": {"drop": true}                       no events
+ *     "link": {"bytes_per_s": 104857600, "cut": false, "setup_ms": 0, "switch_ms": 20},
+ *     "keepalive_ms": 30000,
+ *     "calls": {
+ *       "job_stats": {"hang": true},
+ *       "a.host_facts": {"delay_ms": 200},
+ *       "open": {"fail": "DENIED", "message": "…", "times": 2},
+ *       "migrate": {"fail_after": "UNREACHABLE", "detach_after_ms": 500},
+ *       "events": {"drop": true}
  *     }
  *   }
+ *
+ *   hosts         one that is not listed cannot be reached. Not reachable: opens are refused and connections break
+ *                 (CLOSED event), while jobs go on. Hung: every call on it blocks and no event comes; the model goes on.
+ *   domains       uuid: by default made from the name, always the same. host and state: where and how it is at first; applied
+ *                 again when the test changes them ("inactive" is a crash of QEMU, "paused" a guest paused by its
+ *                 owner). states: what an end says instead of the truth, by the names of MigEndState, or "error" for a
+ *                 failing domain_status. defined: where it is defined as well, beside its own host.
+ *   link          cut: no byte moves, and after keepalive_ms the migration breaks as libvirt's does. setup_ms: from
+ *                 migrate() to the first byte. switch_ms: the fixed part of the switchover.
+ *   keepalive_ms  how long a hung call or a cut link is borne.
+ *   calls         by the name in MigDriverOps, or HOST.NAME, which goes first. hang: blocks until the knob changes, or
+ *                 keepalive_ms, then UNREACHABLE. times: only so many calls, counted anew when the file changes.
+ *                 fail_after: does it to the end, then reports failure all the same. detach_after_ms: returns
+ *                 UNREACHABLE after that time, and the migration goes on.
  *
  * The model: a pass over memory takes bytes / rate; what the guest dirties in a pass of t seconds is W (1 -
  * exp(-d t / W)); when that fits into the downtime limit, the last of it is copied with the guest stopped.
