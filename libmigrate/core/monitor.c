@@ -22,12 +22,11 @@
  * sample to sample, each tooth looks like progress (so that a hopeless migration never ends) and each jump
  * like a relapse (so that a good one is aborted). So it is compared pass by pass:
  *  - within a pass, which may take hours, progress is a new low of this pass;
- *  - at the start of a pass its dirty set is compared with the smallest seen before. It counts if it is
- * smaller by 4 % (what is less is noise; a slow gain adds up, since the mark stays where it was). After three
- * passes without that (one burst of the guest is not a trend), and the progress timeout, the migration is
- * going nowhere. Disks are copied once and then kept in step, so there a new low is progress. Memory and
- * disks are judged apart and either one's progress will do: while disks are copied the memory waits, and the
- * other way round.
+ *  - at the start of a pass its dirty set is compared with the smallest seen before. It counts if it is smaller by 4 %
+ *    (what is less is noise; a slow gain adds up, since the mark stays where it was). After three passes without that
+ *    (one burst of the guest is not a trend), and the progress timeout, the migration is going nowhere.
+ * Disks are copied once and then kept in step, so there a new low is progress. Memory and disks are judged apart and
+ * either one's progress will do: while disks are copied the memory waits, and the other way round.
  *
  * Flow and progress are measured on a clock of observation that stands still while no numbers can be read:
  * not to know is not to have failed. In post-copy nothing is aborted: the guest is at the target, and cannot

@@ -10,9 +10,10 @@
  * a source that no longer has it, and a target asked after that, cannot both have missed it. The two answers
  * pick a cell of `cells`; a cell names a rule; a rule has one answer for each of three situations:
  *
- *   active     libvirt at the source still has the migration job: nothing is final, except where the domain
- * cannot come back whatever the job does. ended      no job, and nobody saw it complete. completed  no job,
- * and libvirt said that the migration was completed.
+ *   active     libvirt at the source still has the migration job: nothing is final, except where the domain cannot come
+ *              back whatever the job does.
+ *   ended      no job, and nobody saw it complete.
+ *   completed  no job, and libvirt said that the migration was completed.
  *
  * The verdict moves nothing. Where it says that a guest is stopped although it could run, that is for an
  * operator (or for a later step with evidence of its own) to act on; a wrong guess here would be two running
