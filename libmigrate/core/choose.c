@@ -172,7 +172,7 @@ static bool set_limit(MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms
  * chase the guest for ever. And it is doubled when the end that was foreseen is overdue. */
 static uint64_t pre_copy_limit_ms(const MigMonitor *monitor) {
   const MigWayForecast *way = &monitor->forecast.ways[MIG_WAY_PRE_COPY];
-  uint64_t goal_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS));
   uint64_t limit_ms = limit_ms_of(way, goal_ms), now_ms = monitor->downtime_ms;
   if (since(monitor->last.iteration, monitor->limit_iteration) > OVERDUE_PASSES && 2 * now_ms > limit_ms)
     limit_ms = 2 * now_ms < goal_ms ? 2 * now_ms : goal_ms;
@@ -191,7 +191,7 @@ static bool take_pre_copy(MigMonitor *monitor, bool pass_began, MigAction *ret_a
 }
 
 static bool take_pause(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
-  uint64_t goal_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_PAUSE_MS);
+  uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_PAUSE_MS));
   uint64_t limit_ms = limit_ms_of(&monitor->forecast.ways[MIG_WAY_PAUSE], goal_ms);
   if (!pass_began || (monitor->way == MIG_WAY_PAUSE && limit_ms <= monitor->downtime_ms))
     return false;
@@ -268,7 +268,7 @@ static bool time_to_look(const MigMonitor *monitor, bool pass_began) {
 
 /* A goal that was tightened holds at once, whatever else is known. */
 static bool keep_goal(MigMonitor *monitor, MigAction *ret_action) {
-  uint64_t goal_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS));
   if (monitor->way == MIG_WAY_PAUSE || monitor->downtime_ms <= goal_ms)
     return false;
   message_goal(monitor->downtime_ms, goal_ms, ret_action->message, sizeof(ret_action->message));

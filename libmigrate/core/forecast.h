@@ -110,6 +110,10 @@ typedef struct MigWaysOpen {
 void mig_forecast(const MigDirtyCurve *curve, const MigStanding *standing, const MigPolicy *policy,
                   const MigWaysOpen *open, MigForecast *ret_forecast);
 
+/* The downtime limit that QEMU may be given for a goal: QEMU counts only the memory, and the switch comes on top, so that
+ * is taken off (of a goal too short for it, half). */
+uint64_t mig_downtime_limit_ms(uint64_t goal_ms);
+
 /* What a way costs, in seconds: its time, its pause five times, the guest's lost work once. Only for comparing. */
 double mig_way_cost(const MigWayForecast *way);
 

@@ -87,7 +87,7 @@ void mig_monitor_init(MigMonitor *monitor, const MigPolicy *policy, uint64_t sta
       .disk_bytes = disk_bytes,
       .open = {.auto_converge = mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE),
                .post_copy = mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY)},
-      .downtime_ms = mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS),
+      .downtime_ms = mig_downtime_limit_ms(mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS)),
   };
 }
 

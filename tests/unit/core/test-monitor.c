@@ -304,9 +304,9 @@ static void a_tightened_downtime_holds_from_the_next_step_on(void **state) {
   mig_monitor_set_policy(&monitor, &tuned);
   MigAction action = step(&monitor, a_sample(900, 1, 3 * MIB, 253 * MIB));
   assert_int_equal(action.kind, MIG_ACTION_SET_DOWNTIME);
-  assert_int_equal(action.downtime_ms, 50);
+  assert_int_equal(action.downtime_ms, 25);
   assert_string_equal(action.message,
-                      "The downtime is limited to 50 ms from now on, as the goal has it, was 500 ms.");
+                      "The downtime is limited to 25 ms from now on, as the goal has it, was 455 ms.");
   assert_int_equal(step(&monitor, a_sample(1300, 1, 4 * MIB, 252 * MIB)).kind, MIG_ACTION_NONE);
 }
 
