@@ -43,6 +43,7 @@ void job_free(Job *job) {
   g_free(job->failure.libvirt_message);
   g_free(job->evidence);
   g_ptr_array_unref(job->events);
+  g_clear_pointer(&job->final_reply, g_bytes_unref);
   g_free(job);
 }
 

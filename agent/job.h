@@ -95,6 +95,7 @@ struct Job {
   bool durable;           /* a record of it is on stable storage */
   struct JobRun *run;     /* while a worker is at it; of run.c */
   GPtrArray *watchers;    /* owned by watch.c */
+  GBytes *final_reply;    /* of Get, encoded once: a final job does not change any more */
   bool watch_pending;     /* watchers are yet to be told of a change */
   uint64_t watched_ms;    /* when they were told last */
   uint64_t record_due_ms; /* a write failed: when to try again; 0: none did */

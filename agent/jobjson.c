@@ -9,10 +9,6 @@
 /* Raised when a record could be misread by an agent that does not know of a change. */
 #define RECORD_FORMAT 1
 
-/* Numbers alone raise a job's revision without a record. After a restart it goes on from beyond all that clients can
- * have seen: a leap that no migration's samples reach. */
-#define REVISION_LEAP (UINT64_C(1) << 24)
-
 #define NEWS_EVENTS 8
 
 /* JSON on the wire has signed integers. */
@@ -487,7 +483,9 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->events_seq = get_count(agent, "events_seq");
   job->revision = get_count(wire, "revision");
   if (!job_is_final(job)) {
-    job->revision += REVISION_LEAP;
+    /* Numbers alone raise a job's revision without a record. So it goes on from beyond all that clients can have seen: the
+     * milliseconds since the epoch rise faster than any job changes. */
+    job->revision = MAX(job->revision + 1, (uint64_t)(g_get_real_time() / 1000));
     job->have_sample = false; /* of which nobody knows any more how old it is */
   }
   job->durable = true;

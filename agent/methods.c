@@ -75,8 +75,15 @@ static void method_get(VarlinkCall *call, json_t *parameters, gpointer user_data
   Agent *agent = user_data;
   Job *job = find_job(agent, call, parameters);
 
-  if (job)
+  if (!job)
+    return;
+  if (!job_is_final(job)) {
     varlink_call_reply(call, view_job_reply(agent, job, JOB_VIEW_FULL), false);
+    return;
+  }
+  if (!job->final_reply)
+    job->final_reply = varlink_encode_reply(view_job_reply(agent, job, JOB_VIEW_FULL), false);
+  varlink_call_reply_encoded(call, job->final_reply, false);
 }
 
 static void method_list(VarlinkCall *call, json_t *parameters, gpointer user_data) {

@@ -26,9 +26,9 @@ agent_answers() { [[ $(ctl "$1" -j node 2>/dev/null | jq .libvirt_reachable) == 
 # agent_signal NODE SIGNAL: to the program itself, whose pid lab exec is
 agent_signal() { kill "-$2" "${agent_pid[$1]}"; }
 
+# shellcheck disable=SC2034  # agent_status is for the caller
 # agent_end NODE SIGNAL: and waits for its end; leaves its status in agent_status. Not for a subshell.
 agent_end() {
-    # shellcheck disable=SC2034  # for the caller
     agent_status=0
     agent_signal "$1" "$2"
     wait "${agent_pid[$1]}" 2>/dev/null || agent_status=$?
