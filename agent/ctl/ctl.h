@@ -20,7 +20,9 @@ ExitStatus verb_list(Ctl *ctl);
 ExitStatus verb_show(Ctl *ctl);
 ExitStatus verb_watch(Ctl *ctl);
 ExitStatus verb_abort(Ctl *ctl);
+ExitStatus verb_complete(Ctl *ctl);
 ExitStatus verb_tune(Ctl *ctl);
+ExitStatus verb_forecast(Ctl *ctl);
 ExitStatus verb_node(Ctl *ctl);
 
 /* --help */

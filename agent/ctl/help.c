@@ -2,12 +2,13 @@
 /* handoffctl --help, from the tables. */
 #include "agent/ctl/ctl.h"
 
+/* Those of one verb, given by its bit; 0: those of all. An option of several verbs stands under each. */
 static void print_options(Term *term, const char *indent, unsigned verbs) {
   for (unsigned i = 0; options_option(i); i++) {
     const OptionInfo *row = options_option(i);
     g_autofree char *text = NULL;
 
-    if (row->verbs != verbs)
+    if (verbs ? !(row->verbs & verbs) : row->verbs != 0)
       continue;
     text = g_strdup_printf("%s%c%s--%s%s%s", row->short_name ? "-" : " ",
                            row->short_name ? row->short_name : ' ', row->short_name ? ", " : "  ", row->name,
@@ -75,6 +76,7 @@ void help_print(Term *term) {
                    "  handoffctl migrate web1 qemu+tls://kvm2/system\n"
                    "  handoffctl migrate web1 kvm2 -o max_downtime_ms=100 -o allow_post_copy=yes\n"
                    "  handoffctl migrate web1 kvm2 --detach --request-key drain-17-web1\n"
+                   "  handoffctl forecast web1 kvm2 --bandwidth 100M\n"
                    "  handoffctl list --phase unfinished\n"
                    "  handoffctl tune web1 bandwidth_bytes_per_s=500M\n"
                    "  handoffctl --json watch web1 | jq .job.progress.percent\n");

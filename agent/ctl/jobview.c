@@ -63,6 +63,11 @@ static const Field progress_numbers[] = {
     FIELD("post_copy_requests", post_copy_requests),
     FIELD("age_ms", age_ms),
 };
+static const Field forecast_numbers[] = {
+    FIELD("total_time_ms", forecast_total_ms),
+    FIELD("pause_ms", forecast_pause_ms),
+    FIELD("floor_ms", forecast_floor_ms),
+};
 static const Field failure_strings[] = {
     FIELD("cause", cause_name),
     FIELD("phase", failure_phase),
@@ -91,6 +96,16 @@ static void read_numbers(json_t *object, const Field *fields, size_t n_fields, J
 #define READ_STRINGS(object, fields) read_strings(object, fields, sizeof(fields) / sizeof((fields)[0]), &view)
 #define READ_NUMBERS(object, fields) read_numbers(object, fields, sizeof(fields) / sizeof((fields)[0]), &view)
 
+/* A way that this program does not know is left out: better no forecast than a wrong one. */
+static void read_forecast(json_t *forecast, JobView *view) {
+  const char *way = json_string_of(forecast, "way");
+  int stage = way ? mig_stage_from_name(way) : MIG_ENUM_UNKNOWN;
+
+  read_numbers(forecast, forecast_numbers, sizeof(forecast_numbers) / sizeof(forecast_numbers[0]), view);
+  view->has_forecast = stage != MIG_ENUM_UNKNOWN;
+  view->forecast_way = view->has_forecast ? (MigStage)stage : MIG_STAGE_NONE;
+}
+
 bool job_view_read(json_t *job, JobView *ret) {
   JobView view = {.json = job};
   const char *phase = json_string_of(job, "phase"), *stage = json_string_of(job, "stage");
@@ -106,6 +121,7 @@ bool job_view_read(json_t *job, JobView *ret) {
   READ_STRINGS(pending, pending_strings);
   READ_NUMBERS(pending, pending_numbers);
   READ_NUMBERS(progress, progress_numbers);
+  read_forecast(json_object_get(job, "forecast"), &view);
   READ_STRINGS(failure, failure_strings);
   READ_NUMBERS(failure, failure_numbers);
   READ_STRINGS(result, result_strings);

@@ -32,6 +32,11 @@ typedef struct JobView {
   int64_t disk_total, disk_processed, disk_remaining;
   int64_t bandwidth, dirty_rate, iteration, throttle_pct, expected_downtime_ms, post_copy_requests, age_ms;
 
+  /* forecast */
+  bool has_forecast;
+  MigStage forecast_way; /* NONE: no permitted way ends it */
+  int64_t forecast_total_ms, forecast_pause_ms, forecast_floor_ms;
+
   /* failure */
   bool has_failure;
   MigCause cause;

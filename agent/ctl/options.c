@@ -14,7 +14,9 @@ static const VerbInfo verbs[] = {
     [VERB_SHOW] = {"show", "JOB", 1, 1, "all that the agent knows of a job"},
     [VERB_WATCH] = {"watch", "[JOB]", 0, 1, "follow a job to its end, or all jobs for ever"},
     [VERB_ABORT] = {"abort", "JOB", 1, 1, "end a move with the domain at the source"},
+    [VERB_COMPLETE] = {"complete", "JOB --by WAY", 1, 1, "end a running migration now, by this way"},
     [VERB_TUNE] = {"tune", "JOB KEY=VALUE...", 2, G_MAXUINT, "change goals of an unfinished job"},
+    [VERB_FORECAST] = {"forecast", "DOMAIN TARGET", 2, 2, "how a move would go, before anything moves"},
     [VERB_NODE] = {"node", "", 0, 0, "what this node is, its targets, policies and warnings"},
 };
 static_assert(G_N_ELEMENTS(verbs) == VERB_COUNT, "a row for each verb");
@@ -33,6 +35,8 @@ typedef enum OptionId {
   OPTION_DOMAIN,
   OPTION_ALL,
   OPTION_NO_WAIT,
+  OPTION_BY,
+  OPTION_BANDWIDTH,
   OPTION_COUNT
 } OptionId;
 
@@ -41,8 +45,9 @@ static const OptionInfo option_rows[] = {
     [OPTION_JSON] = {"json", 'j', NULL, 0, "print the agent's replies as JSON, one object a line"},
     [OPTION_HELP] = {"help", 'h', NULL, 0, "print this text"},
     [OPTION_VERSION] = {"version", 0, NULL, 0, "print the version"},
-    [OPTION_POLICY] = {"policy", 0, "NAME", BIT(VERB_MIGRATE), "goals from [Policy NAME] of handoffd.conf"},
-    [OPTION_SET] = {"set", 'o', "KEY=VALUE", BIT(VERB_MIGRATE),
+    [OPTION_POLICY] = {"policy", 0, "NAME", BIT(VERB_MIGRATE) | BIT(VERB_FORECAST),
+                       "goals from [Policy NAME] of handoffd.conf"},
+    [OPTION_SET] = {"set", 'o', "KEY=VALUE", BIT(VERB_MIGRATE) | BIT(VERB_FORECAST),
                     "one goal; may be repeated. See Policy below"},
     [OPTION_MIGRATE_URI] = {"migrate-uri", 0, "URI", BIT(VERB_MIGRATE),
                             "where the stream goes: tcp://ADDRESS[:PORT]"},
@@ -54,7 +59,13 @@ static const OptionInfo option_rows[] = {
          "only jobs in this phase, or unfinished, or finished; may be repeated, or a list with ','"},
     [OPTION_DOMAIN] = {"domain", 0, "DOMAIN", BIT(VERB_LIST), "only jobs of this domain"},
     [OPTION_ALL] = {"all", 'a', NULL, BIT(VERB_LIST), "every finished job that is kept, not only the newest"},
-    [OPTION_NO_WAIT] = {"no-wait", 0, NULL, BIT(VERB_ABORT), "do not wait for what comes of it"},
+    [OPTION_NO_WAIT] = {"no-wait", 0, NULL, BIT(VERB_ABORT) | BIT(VERB_COMPLETE),
+                        "do not wait for what comes of it"},
+    [OPTION_BY] =
+        {"by", 0, "WAY", BIT(VERB_COMPLETE),
+         "post-copy: the guest runs on at the target, its memory follows; pause: it stops for the rest"},
+    [OPTION_BANDWIDTH] = {"bandwidth", 0, "BYTES/S", BIT(VERB_FORECAST),
+                          "of the link, such as 100M; learned from earlier moves if not given"},
 };
 static_assert(G_N_ELEMENTS(option_rows) == OPTION_COUNT, "a row for each option");
 
@@ -114,6 +125,30 @@ static bool add_phases(Options *options, const char *text, GError **error) {
   return true;
 }
 
+/* The names are those of Complete, with the field's hyphen. */
+static bool set_by(Options *options, const char *text, GError **error) {
+  if (strcmp(text, "post-copy") == 0 || strcmp(text, "post_copy") == 0)
+    options->by = "post_copy";
+  else if (strcmp(text, "pause") == 0)
+    options->by = "pause";
+  else
+    return usage(error, "A migration is completed --by post-copy or --by pause, not \"%s\".", text);
+  return true;
+}
+
+/* Written as the policy's bandwidth is; only that 0, which is no limit there, is no link. */
+static bool set_bandwidth(Options *options, const char *text, GError **error) {
+  MigPolicy scratch;
+
+  mig_policy_init(&scratch);
+  if (mig_policy_set_text(&scratch, "bandwidth_bytes_per_s", text, NULL, 0) != MIG_POLICY_OK ||
+      mig_policy_get(&scratch, MIG_POLICY_BANDWIDTH_BYTES_PER_S) == 0)
+    return usage(error, "A bandwidth is bytes per second, such as 100M (K, M, G and T of 1024), not \"%s\".",
+                 text);
+  options->bandwidth_bytes_per_s = mig_policy_get(&scratch, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
+  return true;
+}
+
 static bool check_request_key(const char *key, GError **error) {
   size_t length = strlen(key);
 
@@ -170,6 +205,10 @@ static bool apply_option(Options *options, OptionId option, const char *value, G
   case OPTION_NO_WAIT:
     options->no_wait = true;
     return true;
+  case OPTION_BY:
+    return set_by(options, value, error);
+  case OPTION_BANDWIDTH:
+    return set_bandwidth(options, value, error);
   case OPTION_COUNT:
     break;
   }
@@ -232,7 +271,7 @@ static bool check_arguments(const Options *options, unsigned given, GError **err
   const VerbInfo *verb = &verbs[options->verb];
   unsigned n_args = g_strv_length(options->args);
 
-  if (n_args < verb->min_args || n_args > verb->max_args)
+  if (n_args < verb->min_args || n_args > verb->max_args || (options->verb == VERB_COMPLETE && !options->by))
     return usage(error, "It is written: handoffctl %s %s", verb->name, verb->arguments);
   for (unsigned i = 0; i < OPTION_COUNT; i++) {
     if ((given & BIT(i)) && option_rows[i].verbs && !(option_rows[i].verbs & BIT(options->verb)))

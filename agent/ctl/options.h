@@ -15,7 +15,9 @@ typedef enum VerbId {
   VERB_SHOW,
   VERB_WATCH,
   VERB_ABORT,
+  VERB_COMPLETE,
   VERB_TUNE,
+  VERB_FORECAST,
   VERB_NODE,
   VERB_COUNT
 } VerbId;
@@ -54,6 +56,8 @@ typedef struct Options {
   char *domain;
   bool all;
   bool no_wait;
+  const char *by;                 /* of Complete, as the interface has it; NULL: not given */
+  uint64_t bandwidth_bytes_per_s; /* 0: not given */
 } Options;
 
 #define OPTIONS_ERROR (options_error_quark())

@@ -27,6 +27,12 @@ const char *progress_stage_words(MigStage stage) {
   return stage_words[stage];
 }
 
+const char *progress_way_words(MigStage way) {
+  if (way == MIG_STAGE_NONE)
+    return "no permitted way";
+  return way == MIG_STAGE_STOP_AND_COPY ? "a pause" : stage_words[way];
+}
+
 const char *progress_doing(const JobView *job) {
   return job->phase == MIG_PHASE_MIGRATING ? stage_words[job->stage] : mig_phase_name(job->phase);
 }
@@ -43,6 +49,7 @@ typedef enum Segment {
   SEGMENT_DIRTY_RATE,
   SEGMENT_REMAINING,
   SEGMENT_DOWNTIME,
+  SEGMENT_ENDS,
   SEGMENT_THROTTLE,
   SEGMENT_FAULTS,
   SEGMENT_DEADLINE,
@@ -51,10 +58,10 @@ typedef enum Segment {
 } Segment;
 
 static const unsigned ranks[] = {
-    [SEGMENT_PERCENT] = 0,    [SEGMENT_DOING] = 1,      [SEGMENT_NAME] = 2,      [SEGMENT_AGE] = 3,
-    [SEGMENT_BAR] = 4,        [SEGMENT_REMAINING] = 5,  [SEGMENT_RATE] = 6,      [SEGMENT_WAITING] = 7,
-    [SEGMENT_DEADLINE] = 8,   [SEGMENT_DIRTY_RATE] = 9, [SEGMENT_DOWNTIME] = 10, [SEGMENT_FAULTS] = 11,
-    [SEGMENT_ITERATION] = 12, [SEGMENT_THROTTLE] = 13,
+    [SEGMENT_PERCENT] = 0, [SEGMENT_DOING] = 1,      [SEGMENT_NAME] = 2,        [SEGMENT_AGE] = 3,
+    [SEGMENT_BAR] = 4,     [SEGMENT_REMAINING] = 5,  [SEGMENT_RATE] = 6,        [SEGMENT_WAITING] = 7,
+    [SEGMENT_ENDS] = 8,    [SEGMENT_DEADLINE] = 9,   [SEGMENT_DIRTY_RATE] = 10, [SEGMENT_DOWNTIME] = 11,
+    [SEGMENT_FAULTS] = 12, [SEGMENT_ITERATION] = 13, [SEGMENT_THROTTLE] = 14,
 };
 static_assert(G_N_ELEMENTS(ranks) == SEGMENT_COUNT, "a rank for each segment");
 
@@ -76,6 +83,41 @@ static char *describe_age(const ProgressInput *input) {
   if (input->job->has_progress && input->job->phase != MIG_PHASE_PENDING && age_ms >= OLD_MS)
     return g_strdup_printf("numbers %s old", format_seconds_of_ms(age_ms).text);
   return NULL;
+}
+
+/* What was foreseen is stale once another way was taken, or the end was asked for. */
+static bool is_foreseen(const JobView *job) {
+  return job->has_forecast && job->phase == MIG_PHASE_MIGRATING && !job->abort_requested &&
+         (job->stage != MIG_STAGE_POST_COPY || job->forecast_way == MIG_STAGE_POST_COPY);
+}
+
+/* The forecast counts from the start of the migration, by the agent's clock, which is this node's. */
+static int64_t ends_in_ms(const ProgressInput *input) {
+  const JobView *job = input->job;
+  int64_t elapsed_ms = job->started_us >= 0
+                           ? (input->now_us - job->started_us) / 1000
+                           : MAX(job->elapsed_ms, 0) + MAX(job->age_ms, 0) + input->received_ms;
+
+  return MAX(job->forecast_total_ms - elapsed_ms, 0);
+}
+
+/* The way is named where it is not what is under way. Once post-copy runs, its pause is over. */
+static void describe_forecast(const ProgressInput *input, char *ret[SEGMENT_COUNT]) {
+  const JobView *job = input->job;
+
+  if (job->forecast_way == MIG_STAGE_NONE) {
+    ret[SEGMENT_ENDS] = g_strdup("no permitted way ends it");
+    return;
+  }
+  if (job->forecast_total_ms >= 0)
+    ret[SEGMENT_ENDS] =
+        g_strdup_printf("ends in ~%s%s%s", format_seconds_of_ms(ends_in_ms(input)).text,
+                        job->forecast_way == job->stage ? "" : " by ",
+                        job->forecast_way == job->stage ? "" : progress_way_words(job->forecast_way));
+  if (job->forecast_pause_ms >= 0 && job->stage != MIG_STAGE_POST_COPY) {
+    g_free(ret[SEGMENT_DOWNTIME]);
+    ret[SEGMENT_DOWNTIME] = g_strdup_printf("pause ~%s", format_duration_ms(job->forecast_pause_ms).text);
+  }
 }
 
 /* NULL: nothing to say. All but the bar. */
@@ -112,6 +154,8 @@ static void describe(const ProgressInput *input, char *ret[SEGMENT_COUNT]) {
     ret[SEGMENT_THROTTLE] = g_strdup_printf("throttle %" G_GINT64_FORMAT "%%", job->throttle_pct);
   if (job->post_copy_requests >= 0 && post_copy)
     ret[SEGMENT_FAULTS] = g_strdup_printf("%" G_GINT64_FORMAT " page faults", job->post_copy_requests);
+  if (is_foreseen(job))
+    describe_forecast(input, ret);
 }
 
 static void clear(char *segments[SEGMENT_COUNT]) {

@@ -22,3 +22,6 @@ char *progress_line(const ProgressInput *input);
 /* "pre-copy", "migrating": what it does now, in the words of a person. */
 const char *progress_doing(const JobView *job);
 const char *progress_stage_words(MigStage stage);
+
+/* "pre-copy", "a pause": the way that ends a migration, after "by"; NONE: "no permitted way". */
+const char *progress_way_words(MigStage way);

@@ -116,6 +116,17 @@ static void print_times(Term *term, const JobView *job) {
     print_field(term, "finished", "%s", format_time(job->finished_us).text);
 }
 
+static void print_forecast(Term *term, const JobView *job) {
+  if (job->forecast_way == MIG_STAGE_NONE)
+    print_field(term, "forecast", "no permitted way ends it; pre-copy's shortest pause would be %s",
+                format_duration_ms(job->forecast_floor_ms).text);
+  else
+    print_field(term, "forecast", "ends by %s, %s in all, pause %s; pre-copy's shortest would be %s",
+                progress_way_words(job->forecast_way), format_duration_ms(job->forecast_total_ms).text,
+                format_duration_ms(job->forecast_pause_ms).text,
+                format_duration_ms(job->forecast_floor_ms).text);
+}
+
 static void print_state(Term *term, const JobView *job) {
   ProgressInput input = {
       .job = job, .percent = MAX(job->percent, 0), .now_us = g_get_real_time(), .away_ms = -1};
@@ -133,6 +144,8 @@ static void print_state(Term *term, const JobView *job) {
 
     print_field(term, "progress", "%s", line);
   }
+  if (job->has_forecast && job->phase == MIG_PHASE_MIGRATING)
+    print_forecast(term, job);
   if (job->memory_total >= 0)
     print_field(term, "memory", "%s of %s processed", format_bytes(job->memory_processed).text,
                 format_bytes(job->memory_total).text);

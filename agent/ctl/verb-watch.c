@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl watch and abort: following a job that is there already. */
+/* handoffctl watch, abort and complete: following a job that is there already. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/follow.h"
 #include "agent/ctl/interrupt.h"
@@ -42,7 +42,14 @@ static ExitStatus abort_status(const JobView *job) {
   return EXIT_FAILED;
 }
 
-static ExitStatus wait_for_abort(Ctl *ctl, const char *id) {
+/* What was asked of a job, and was granted: the rest is to wait. `what` names it. */
+typedef struct Asked {
+  const char *what;
+  const char *too_late; /* to be said when the move succeeded all the same; NULL: that was the aim */
+  ExitStatus (*status_of)(const JobView *job);
+} Asked;
+
+static ExitStatus wait_for_end(Ctl *ctl, const char *id, const Asked *asked) {
   g_auto(Failure) failure = {0};
   json_t *ended = NULL;
   ExitStatus status = EXIT_INTERNAL;
@@ -51,9 +58,9 @@ static ExitStatus wait_for_abort(Ctl *ctl, const char *id) {
   if (!follow_job(ctl, id, &ended, &failure))
     return report_follow(ctl, &failure);
   if (job_view_read(ended, &job)) {
-    status = abort_status(&job);
-    if (!ctl->options.json && job.phase == MIG_PHASE_SUCCEEDED)
-      term_print(&ctl->term, "Too late: the move had come to its end.\n");
+    status = asked->status_of(&job);
+    if (!ctl->options.json && asked->too_late && job.phase == MIG_PHASE_SUCCEEDED)
+      term_print(&ctl->term, "%s", asked->too_late);
     if (!ctl->options.json)
       follow_summary(&ctl->term, &job);
   }
@@ -61,31 +68,55 @@ static ExitStatus wait_for_abort(Ctl *ctl, const char *id) {
   return status;
 }
 
-ExitStatus verb_abort(Ctl *ctl) {
+static ExitStatus await(Ctl *ctl, json_t *reply, const Asked *asked) {
   g_auto(Failure) failure = {0};
-  json_t *reply = NULL;
   JobView job;
-  ExitStatus status = EXIT_DONE;
 
-  interrupt_catch();
-  /* Repeating an abort does no harm either. */
-  if (!ctl_call_again(ctl, "io.handoffd.Agent.Abort", json_pack("{s:s}", "job", ctl->options.args[0]), &reply,
-                      &failure))
-    return failure_report(&failure, &ctl->term, ctl->options.json);
   if (ctl->options.json)
     term_print_json(&ctl->term, reply);
   if (!job_view_read(json_object_get(reply, "job"), &job)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "Abort gave no job that can be understood.");
-    status = failure_report(&failure, &ctl->term, ctl->options.json);
-  } else if (!ctl->options.no_wait) {
-    g_autofree char *id = g_strdup(job.id);
-
-    status = wait_for_abort(ctl, id);
-  } else if (!ctl->options.json) {
-    term_print(&ctl->term,
-               "The abort of job %s is under way: handoffctl watch %.8s tells what comes of it.\n", job.id,
-               job.id);
+    failure_set_own(&failure, FAILURE_PROTOCOL, "The answer has no job that can be understood.");
+    return failure_report(&failure, &ctl->term, ctl->options.json);
   }
+  if (!ctl->options.no_wait)
+    return wait_for_end(ctl, job.id, asked);
+  if (!ctl->options.json)
+    term_print(&ctl->term, "The %s of job %s is under way: handoffctl watch %.8s tells what comes of it.\n",
+               asked->what, job.id, job.id);
+  return EXIT_DONE;
+}
+
+ExitStatus verb_abort(Ctl *ctl) {
+  static const Asked asked = {"abort", "Too late: the move had come to its end.\n", abort_status};
+  g_auto(Failure) failure = {0};
+  json_t *parameters = json_pack("{s:s}", "job", ctl->options.args[0]), *reply = NULL;
+  ExitStatus status;
+
+  interrupt_catch();
+  /* Repeating an abort does no harm either. */
+  if (!ctl_call_again(ctl, "io.handoffd.Agent.Abort", parameters, &reply, &failure))
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  status = await(ctl, reply, &asked);
+  json_decref(reply);
+  return status;
+}
+
+static ExitStatus complete_status(const JobView *job) {
+  return exit_status_of_job(job->phase, job->cause);
+}
+
+ExitStatus verb_complete(Ctl *ctl) {
+  static const Asked asked = {"completion", NULL, complete_status};
+  g_auto(Failure) failure = {0};
+  json_t *parameters = json_pack("{s:s, s:s}", "job", ctl->options.args[0], "by", ctl->options.by);
+  json_t *reply = NULL;
+  ExitStatus status;
+
+  interrupt_catch();
+  /* Asked once: where the first call was carried out, a second one is refused, which would look like a failure. */
+  if (!ctl_call(ctl, "io.handoffd.Agent.Complete", parameters, &reply, &failure))
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  status = await(ctl, reply, &asked);
   json_decref(reply);
   return status;
 }

@@ -15,7 +15,21 @@ static void a_whole_job_is_read(void **state) {
   assert_int_equal(job_view_remaining(&job), 512 << 20);
   assert_string_equal(job_view_target(&job), "kvm2");
   assert_int_equal(job.started_us, -1);
-  assert_false(job.has_failure || job.has_result);
+  assert_false(job.has_failure || job.has_result || job.has_forecast);
+  json_decref(json);
+}
+
+static void a_forecast_is_read(void **state) {
+  json_t *json = job_new(json_pack("{s:{s:s, s:i, s:i, s:i}}", "forecast", "way", "post_copy",
+                                   "total_time_ms", 7000, "pause_ms", 60, "floor_ms", 900));
+  JobView job;
+
+  assert_true(job_view_read(json, &job));
+  assert_true(job.has_forecast);
+  assert_int_equal(job.forecast_way, MIG_STAGE_POST_COPY);
+  assert_int_equal(job.forecast_total_ms, 7000);
+  assert_int_equal(job.forecast_pause_ms, 60);
+  assert_int_equal(job.forecast_floor_ms, 900);
   json_decref(json);
 }
 
@@ -74,6 +88,7 @@ int main(void) {
   Tests tests = {0};
 
   tests_add(&tests, "a whole job is read", a_whole_job_is_read, NULL);
+  tests_add(&tests, "a forecast is read", a_forecast_is_read, NULL);
   tests_add(&tests, "memory and disks count together", memory_and_disks_count_together, NULL);
   tests_add(&tests, "a target without a name is called by its uri",
             a_target_without_a_name_is_called_by_its_uri, NULL);

@@ -34,6 +34,10 @@ static const struct Good {
     {"tune web1 max_downtime_ms=1s", VERB_TUNE, 2},
     {"tune web1 max_downtime_ms=500 progress_timeout_s=1min", VERB_TUNE, 3},
     {"node", VERB_NODE, 0},
+    {"complete web1 --by post-copy", VERB_COMPLETE, 1},
+    {"complete --by=pause web1 --no-wait", VERB_COMPLETE, 1},
+    {"forecast web1 kvm2", VERB_FORECAST, 2},
+    {"forecast web1 kvm2 --policy fast -o max_pause_ms=4s --bandwidth 100M", VERB_FORECAST, 2},
 };
 
 static void line_is_taken(void **state) {
@@ -71,6 +75,15 @@ static const struct Bad {
     {"migrate a b --phase pending", "--phase has no meaning with migrate"},
     {"list --phase flying", "no phase \"flying\""},
     {"migrate a b --request-key ''", "1 to 128"},
+    {"complete web1", "handoffctl complete JOB --by WAY"},
+    {"complete --by pause", "handoffctl complete JOB --by"},
+    {"complete web1 --by magic", "--by post-copy or --by pause, not \"magic\""},
+    {"forecast web1", "handoffctl forecast DOMAIN TARGET"},
+    {"forecast a b --bandwidth fast", "such as 100M"},
+    {"forecast a b --bandwidth 0", "not \"0\""},
+    {"forecast a b --bandwidth -1", "not \"-1\""},
+    {"forecast a b --detach", "--detach has no meaning with forecast"},
+    {"migrate a b --bandwidth 1G", "--bandwidth has no meaning with migrate"},
     {"migrate a b --request-key gr\xc3\xbcn", "printable ASCII"},
 };
 
@@ -118,6 +131,31 @@ static void goals_are_typed_as_the_interface_has_them(void **state) {
   json_decref(wanted);
 }
 
+static void by_is_named_as_the_interface_has_it(void **state) {
+  g_auto(Options) options = {0}, other = {0};
+
+  assert_true(parse(&options, "complete web1 --by post-copy", NULL));
+  assert_string_equal(options.by, "post_copy");
+  assert_true(parse(&other, "complete web1 --by pause", NULL));
+  assert_string_equal(other.by, "pause");
+}
+
+static const struct Bandwidth {
+  const char *name; /* as written */
+  uint64_t bytes_per_s;
+} bandwidths[] = {
+    {"1", 1}, {"50000000", 50000000}, {"100K", 100 << 10}, {"118M", 118 << 20}, {"2G", UINT64_C(2) << 30},
+};
+
+static void bandwidth_takes_suffixes(void **state) {
+  const struct Bandwidth *row = *state;
+  g_autofree char *line = g_strdup_printf("forecast a b --bandwidth %s", row->name);
+  g_auto(Options) options = {0};
+
+  assert_true(parse(&options, line, NULL));
+  assert_int_equal(options.bandwidth_bytes_per_s, row->bytes_per_s);
+}
+
 static void no_goals_are_no_policy(void **state) {
   g_auto(Options) options = {0};
 
@@ -154,6 +192,8 @@ int main(void) {
   tests_add(&tests, "help needs no verb", help_needs_no_verb, NULL);
   tests_add(&tests, "goals are typed as the interface has them", goals_are_typed_as_the_interface_has_them,
             NULL);
+  tests_add(&tests, "by is named as the interface has it", by_is_named_as_the_interface_has_it, NULL);
+  TESTS_ADD_ROWS(&tests, bandwidth_takes_suffixes, bandwidths);
   tests_add(&tests, "no goals are no policy", no_goals_are_no_policy, NULL);
   tests_add(&tests, "phases are a set", phases_are_a_set, NULL);
   tests_add(&tests, "each verb and option has a summary", each_verb_and_option_has_a_summary, NULL);

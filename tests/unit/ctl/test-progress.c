@@ -37,6 +37,39 @@ static const struct Line {
     {"a deadline that passed counts no further", "{'progress':null,'deadline_usec_realtime':1}", 0, -1,
      "42%  pre-copy  deadline in 0 s"},
     {"no deadline", "{'progress':null,'deadline_usec_realtime':null}", 0, -1, "42%  pre-copy"},
+    {"an end that is foreseen, instead of QEMU's downtime",
+     "{'forecast':{'way':'pre_copy','total_time_ms':15000,'pause_ms':60,'floor_ms':55}}", 0, -1,
+     "42%  pre-copy  iteration 3  118 MiB/s  dirty 20 MiB/s  512 MiB left  pause ~60 ms  ends in ~5 s  "
+     "deadline in 30 s"},
+    {"an end that is foreseen counts from the start of the migration",
+     "{'progress':{},'started_usec_realtime':60000000,"
+     "'forecast':{'way':'pre_copy','total_time_ms':17000,'pause_ms':60,'floor_ms':55}}",
+     0, -1, "42%  pre-copy  pause ~60 ms  ends in ~7 s  deadline in 30 s"},
+    {"an end that is overdue",
+     "{'progress':{'elapsed_ms':9000},'forecast':{'way':'pre_copy','total_time_ms':8000}}", 0, -1,
+     "42%  pre-copy  ends in ~0 s  deadline in 30 s"},
+    {"another way that will be taken",
+     "{'progress':{'elapsed_ms':9000},'forecast':{'way':'stop_and_copy','total_time_ms':12000,'pause_ms':"
+     "3200}}",
+     0, -1, "42%  pre-copy  pause ~3.2 s  ends in ~3 s by a pause  deadline in 30 s"},
+    {"no way that is permitted",
+     "{'progress':{},'forecast':{'way':'none','total_time_ms':0,'pause_ms':0,'floor_ms':2000}}", 0, -1,
+     "42%  pre-copy  no permitted way ends it  deadline in 30 s"},
+    {"in post-copy the pause is over",
+     "{'stage':'post_copy','progress':{'elapsed_ms':9000},"
+     "'forecast':{'way':'post_copy','total_time_ms':12000,'pause_ms':60}}",
+     0, -1, "42%  post-copy  ends in ~3 s  deadline in 30 s"},
+    {"in post-copy another way is stale",
+     "{'stage':'post_copy','progress':{},'forecast':{'way':'pre_copy','total_time_ms':12000,'pause_ms':60}"
+     "}",
+     0, -1, "42%  post-copy  deadline in 30 s"},
+    {"an abort ends what was foreseen",
+     "{'abort_requested':true,'progress':{},'forecast':{'way':'pre_copy','total_time_ms':12000,'pause_ms':"
+     "60}}",
+     0, -1, "42%  aborting (pre-copy)  deadline in 30 s"},
+    {"a way that is not known",
+     "{'progress':{},'forecast':{'way':'by_air','total_time_ms':12000,'pause_ms':60}}", 0, -1,
+     "42%  pre-copy  deadline in 30 s"},
     {"recovering", "{'phase':'recovering','progress':null,'deadline_usec_realtime':null}", 0, -1,
      "42%  recovering"},
 };
@@ -65,7 +98,9 @@ static void line_reads(void **state) {
 }
 
 static void bar_fits_every_width(void **state) {
-  json_t *json = job_new(json_pack("{s:{s:s}}", "domain", "name", "a-domain-with-quite-a-long-name-indeed"));
+  json_t *json = job_new(json_pack("{s:{s:s}, s:{s:s, s:i, s:i}}", "domain", "name",
+                                   "a-domain-with-quite-a-long-name-indeed", "forecast", "way", "post_copy",
+                                   "total_time_ms", 20000, "pause_ms", 60));
   JobView job;
 
   assert_true(job_view_read(json, &job));
@@ -102,6 +137,8 @@ static void bar_is_as_full_as_it_says(void **state) {
 static void each_phase_and_stage_has_words(void **state) {
   for (int stage = 0; stage < MIG_STAGE_COUNT; stage++)
     assert_true(strlen(progress_stage_words((MigStage)stage)) > 0);
+  for (int stage = 0; stage < MIG_STAGE_COUNT; stage++)
+    assert_true(strlen(progress_way_words((MigStage)stage)) > 0);
   for (int phase = 0; phase < MIG_PHASE_COUNT; phase++)
     assert_true(strlen(progress_doing(&(JobView){.phase = (MigPhase)phase})) > 0);
 }

@@ -33,6 +33,12 @@ typedef struct Scenario {
 #define STARTED   "{'parameters':{" JOB("preparing", "") ",'created':true}}"
 #define MOVING    "{'parameters':{" JOB("migrating", "") "},'continues':true}"
 #define SUCCEEDED "{'parameters':{" JOB("succeeded", ",'result':{'running_at':'target'}") "}}"
+#define FORECAST(way, total, pause, meets, message)                                                          \
+  "{'parameters':{'way':'" way "','total_time_ms':" total ",'pause_ms':" pause ",'floor_ms':55,"             \
+  "'deadline_ms':38000,'dirty_rate_bytes_per_s':20971520,'bandwidth_bytes_per_s':49283072,"                  \
+  "'meets_policy':" meets ",'message':'" message "'}}"
+#define GOES_BY_PRE_COPY FORECAST("pre_copy", "7900", "60", "true", "pre_copy: 7.9 s; pause: never ends")
+#define GOES_BY_NO_WAY   FORECAST("none", "0", "0", "false", "pre_copy: never ends")
 #define ABORTED                                                                                              \
   "{'parameters':{" JOB("aborted", ",'failure':{'cause':'USER_ABORT'},'result':{'running_at':'source'}") "}" \
                                                                                                          "}"
@@ -79,6 +85,79 @@ static const Scenario scenarios[] = {
      "runs on at the source"},
     {"abort that comes too late", "abort web1", {{{STARTED}}, {{SUCCEEDED}}}, 2, 10, "Too late"},
     {"abort without waiting", "abort web1 --no-wait", {{{STARTED}}}, 1, 0, "under way"},
+    {"complete waits for the end",
+     "complete web1 --by post-copy",
+     {{{STARTED}}, {{MOVING, SUCCEEDED}}},
+     2,
+     0,
+     "web1 runs at kvm2 now."},
+    {"complete that ends at the source",
+     "complete web1 --by pause",
+     {{{STARTED}}, {{MOVING, ABORTED}}},
+     2,
+     11,
+     "runs on at the source"},
+    {"complete without waiting",
+     "complete web1 --by pause --no-wait",
+     {{{STARTED}}},
+     1,
+     0,
+     "The completion of job 0123456789abcdef is under way"},
+    {"complete is asked for once", "complete web1 --by pause", {{{NULL}}}, 1, 3, "cannot be reached"},
+    {"complete that is not possible",
+     "complete web1 --by post-copy",
+     {{{"{'error':'io.handoffd.Agent.NotPossible','parameters':{'job':'ab','phase':'pending','stage':'none',"
+        "'message':'only a job that is migrating'}}"}}},
+     1,
+     10,
+     "only a job that is migrating. handoffctl show ab"},
+    {"complete as JSON",
+     "-j complete web1 --by pause",
+     {{{STARTED}}, {{SUCCEEDED}}},
+     2,
+     0,
+     "\"created\":true}\n{\"job\":{"},
+    {"a forecast in words",
+     "forecast web1 kvm2",
+     {{{GOES_BY_PRE_COPY}}},
+     1,
+     0,
+     "web1 would move to kvm2 by pre-copy in about 7.9 s, and be silent for about 60 ms.\n"
+     "way          pre-copy\n"
+     "total time   7.9 s\n"
+     "pause        60 ms\n"
+     "floor        55 ms: no pause of pre-copy is shorter on this link\n"
+     "deadline     38.0 s\n"
+     "dirty rate   20 MiB/s\n"
+     "bandwidth    47 MiB/s\n"
+     "ways         pre_copy: 7.9 s\n"
+     "             pause: never ends\n"},
+    {"a forecast by no way",
+     "forecast web1 kvm2 --bandwidth 47M",
+     {{{GOES_BY_NO_WAY}}},
+     1,
+     4,
+     "No permitted way ends a move of web1 to kvm2.\nfloor "},
+    {"a forecast as JSON", "-j forecast web1 kvm2", {{{GOES_BY_NO_WAY}}}, 1, 4, "{\"way\":\"none\","},
+    {"a forecast that is none",
+     "forecast web1 kvm2",
+     {{{"{'parameters':{'way':'by_air'}}"}}},
+     1,
+     1,
+     "Forecast gave none"},
+    {"a forecast without a bandwidth",
+     "forecast web1 kvm2",
+     {{{"{'error':'io.handoffd.Agent.NoBandwidth','parameters':{'target':'x'}}"}}},
+     1,
+     4,
+     "--bandwidth 100M"},
+    {"a job's forecast",
+     "show web1",
+     {{{"{'parameters':{" JOB("migrating", ",'forecast':{'way':'pre_copy','total_time_ms':7900,'pause_ms':60,"
+                                           "'floor_ms':55}") "}}"}}},
+     1,
+     0,
+     "forecast     ends by pre-copy, 7.9 s in all, pause 60 ms; pre-copy's shortest would be 55 ms\n"},
     {"an error as JSON",
      "-j show x",
      {{{"{'error':'io.handoffd.Agent.NoSuchJob','parameters':{'job':'x'}}"}}},

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* handoffctl forecast: how a move would go, before anything moves. */
+#include "agent/ctl/call.h"
+#include "agent/ctl/format.h"
+#include "agent/ctl/jobview.h"
+#include "agent/ctl/print.h"
+#include "agent/ctl/progress.h"
+
+/* The agent measures the guest for about 4 s, and may have to wait for libvirt before. */
+G_STATIC_ASSERT(CALL_TIMEOUT_MS >= 20000);
+
+/* The message has every way, with "; " between them: a line for each. */
+static void print_ways(Term *term, const char *message) {
+  g_auto(GStrv) ways = g_strsplit(message, "; ", -1);
+
+  for (unsigned i = 0; ways[i]; i++)
+    print_field(term, i == 0 ? "ways" : "", "%s", ways[i]);
+}
+
+static void print_deadline(Term *term, int64_t deadline_ms) {
+  if (deadline_ms >= 0)
+    print_field(term, "deadline", "%s", format_duration_ms(deadline_ms).text);
+  else
+    print_field(term, "deadline", "none");
+}
+
+static void print_forecast(Ctl *ctl, json_t *reply, MigStage way, bool meets_policy) {
+  Term *term = &ctl->term;
+  const char *domain = ctl->options.args[0], *target = ctl->options.args[1];
+  const char *message = json_string_of(reply, "message");
+  int64_t total_ms = json_int_of(reply, "total_time_ms"), pause_ms = json_int_of(reply, "pause_ms");
+
+  if (way == MIG_STAGE_NONE) {
+    term_print(term, "No permitted way ends a move of %s to %s.\n", domain, target);
+  } else {
+    term_print(term, "%s would move to %s by %s in about %s, and be silent for about %s.\n", domain, target,
+               progress_way_words(way), format_duration_ms(total_ms).text, format_duration_ms(pause_ms).text);
+    print_field(term, "way", "%s", progress_way_words(way));
+    print_field(term, "total time", "%s", format_duration_ms(total_ms).text);
+    print_field(term, "pause", "%s", format_duration_ms(pause_ms).text);
+  }
+  print_field(term, "floor", "%s: no pause of pre-copy is shorter on this link",
+              format_duration_ms(json_int_of(reply, "floor_ms")).text);
+  print_deadline(term, json_int_of(reply, "deadline_ms"));
+  print_field(term, "dirty rate", "%s", format_rate(json_int_of(reply, "dirty_rate_bytes_per_s")).text);
+  print_field(term, "bandwidth", "%s", format_rate(json_int_of(reply, "bandwidth_bytes_per_s")).text);
+  if (message)
+    print_ways(term, message);
+  if (!meets_policy)
+    print_field(term, "next", "%s", cause_next_step(MIG_CAUSE_NOT_CONVERGING));
+}
+
+static json_t *parameters_of(const Options *options) {
+  /* s* and o*: absent when NULL. */
+  json_t *parameters =
+      json_pack("{s:s, s:s, s:s*, s:o*}", "domain", options->args[0], "target", options->args[1],
+                "policy_name", options->policy_name, "policy", ctl_policy_json(&options->policy));
+
+  if (options->bandwidth_bytes_per_s > 0)
+    json_object_set_new(parameters, "bandwidth_bytes_per_s",
+                        json_integer((json_int_t)options->bandwidth_bytes_per_s));
+  return parameters;
+}
+
+static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
+  const char *name = json_string_of(reply, "way");
+  int way = name ? mig_stage_from_name(name) : MIG_ENUM_UNKNOWN;
+  json_t *meets_policy = json_object_get(reply, "meets_policy");
+  g_auto(Failure) failure = {0};
+
+  if (way == MIG_ENUM_UNKNOWN || !json_is_boolean(meets_policy)) {
+    failure_set_own(&failure, FAILURE_PROTOCOL, "Forecast gave none that can be understood.");
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  }
+  if (ctl->options.json)
+    term_print_json(&ctl->term, reply);
+  else
+    print_forecast(ctl, reply, (MigStage)way, json_is_true(meets_policy));
+  return json_is_true(meets_policy) ? EXIT_DONE : EXIT_REFUSED;
+}
+
+ExitStatus verb_forecast(Ctl *ctl) {
+  const Options *options = &ctl->options;
+  g_auto(Failure) failure = {0};
+  json_t *reply = NULL;
+  ExitStatus status;
+  bool ok;
+
+  if (!options->json && ctl->term.redraws)
+    term_draw(&ctl->term, "Measuring what the guest writes, for some seconds.");
+  ok = ctl_call(ctl, "io.handoffd.Agent.Forecast", parameters_of(options), &reply, &failure);
+  term_clear(&ctl->term);
+  if (!ok)
+    return failure_report(&failure, &ctl->term, options->json);
+  status = take_reply(ctl, reply);
+  json_decref(reply);
+  return status;
+}
