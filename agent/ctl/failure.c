@@ -46,7 +46,7 @@ static const ErrorRow errors[] = {
     {AGENT "NotAbortable", EXIT_FAILED, "The job {job} cannot be aborted ({phase}, {stage}): {message}",
      NULL},
     {AGENT "NotPossible", EXIT_FAILED, "This cannot be done to the job {job} ({phase}, {stage}): {message}",
-     "handoffctl show {job} tells what it does."},
+     "handoffctl show {job} tells where it stands."},
     {AGENT "NoBandwidth", EXIT_REFUSED,
      "The bandwidth of the link to {target} is not known: no earlier move tells it.",
      "Give it, in bytes per second: --bandwidth 100M."},

@@ -109,11 +109,15 @@ static void describe_forecast(const ProgressInput *input, char *ret[SEGMENT_COUN
     ret[SEGMENT_ENDS] = g_strdup("no permitted way ends it");
     return;
   }
-  if (job->forecast_total_ms >= 0)
-    ret[SEGMENT_ENDS] =
-        g_strdup_printf("ends in ~%s%s%s", format_seconds_of_ms(ends_in_ms(input)).text,
-                        job->forecast_way == job->stage ? "" : " by ",
-                        job->forecast_way == job->stage ? "" : progress_way_words(job->forecast_way));
+  if (job->forecast_total_ms >= 0) {
+    int64_t left_ms = ends_in_ms(input);
+    g_autofree char *when = left_ms > 0 ? g_strdup_printf("in ~%s", format_seconds_of_ms(left_ms + 999).text)
+                                        : g_strdup("about now");
+    bool other = job->forecast_way != job->stage;
+
+    ret[SEGMENT_ENDS] = g_strdup_printf("ends %s%s%s", when, other ? " by " : "",
+                                        other ? progress_way_words(job->forecast_way) : "");
+  }
   if (job->forecast_pause_ms >= 0 && job->stage != MIG_STAGE_POST_COPY) {
     g_free(ret[SEGMENT_DOWNTIME]);
     ret[SEGMENT_DOWNTIME] = g_strdup_printf("pause ~%s", format_duration_ms(job->forecast_pause_ms).text);

@@ -38,7 +38,7 @@ static const struct Line {
      "42%  pre-copy  deadline in 0 s"},
     {"no deadline", "{'progress':null,'deadline_usec_realtime':null}", 0, -1, "42%  pre-copy"},
     {"an end that is foreseen, instead of QEMU's downtime",
-     "{'forecast':{'way':'pre_copy','total_time_ms':15000,'pause_ms':60,'floor_ms':55}}", 0, -1,
+     "{'forecast':{'way':'pre_copy','total_time_ms':14001,'pause_ms':60,'floor_ms':55}}", 0, -1,
      "42%  pre-copy  iteration 3  118 MiB/s  dirty 20 MiB/s  512 MiB left  pause ~60 ms  ends in ~5 s  "
      "deadline in 30 s"},
     {"an end that is foreseen counts from the start of the migration",
@@ -47,7 +47,7 @@ static const struct Line {
      0, -1, "42%  pre-copy  pause ~60 ms  ends in ~7 s  deadline in 30 s"},
     {"an end that is overdue",
      "{'progress':{'elapsed_ms':9000},'forecast':{'way':'pre_copy','total_time_ms':8000}}", 0, -1,
-     "42%  pre-copy  ends in ~0 s  deadline in 30 s"},
+     "42%  pre-copy  ends about now  deadline in 30 s"},
     {"another way that will be taken",
      "{'progress':{'elapsed_ms':9000},'forecast':{'way':'stop_and_copy','total_time_ms':12000,'pause_ms':"
      "3200}}",
