@@ -543,7 +543,13 @@ void run_tick(JobRun *run, uint64_t now_ms) {
     lifecycle_finish_unmoved(run->agent, job);
     return;
   }
-  step_monitor(run, &(MigSample){.now_ms = now_ms});
+  if (run->monitoring) {
+    MigAction action;
+
+    mig_monitor_tick(&run->monitor, now_ms, &action);
+    if (action.kind != MIG_ACTION_NONE)
+      take_action(run, &action);
+  }
   if (run->silent)
     watch_notify(run->agent, job, false);
 }

@@ -271,27 +271,38 @@ static bool check_progress(MigMonitor *monitor, bool pass_began, MigAction *ret_
   return false;
 }
 
-void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *ret_action) {
+static void no_action(MigAction *ret_action) {
   ret_action->kind = MIG_ACTION_NONE;
   ret_action->cause = MIG_CAUSE_NONE;
   ret_action->downtime_ms = 0;
-  ret_action->message[0] = '\0';
+  ret_action->message[0] = 0;
+}
 
+/* In post-copy there is nothing left to abort. */
+static bool check_deadline(MigMonitor *monitor, uint64_t now_ms, MigAction *ret_action) {
+  if (monitor->abort_asked || monitor->post_copy || now_ms < mig_monitor_deadline_ms(monitor))
+    return false;
+  return abort_for(monitor, MIG_CAUSE_DEADLINE, since(now_ms, monitor->start_ms), ret_action);
+}
+
+void mig_monitor_tick(MigMonitor *monitor, uint64_t now_ms, MigAction *ret_action) {
+  no_action(ret_action);
+  if (!monitor->ended)
+    check_deadline(monitor, now_ms, ret_action);
+}
+
+void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *ret_action) {
+  no_action(ret_action);
   bool readable = sample->valid && sample->active, pass_began = false;
   if (readable)
     pass_began = observe(monitor, sample);
   monitor->counting = readable;
 
-  if (monitor->abort_asked || monitor->post_copy)
+  /* It has ended: there is nothing left to abort, and the outcome is not found out here. */
+  monitor->ended = sample->valid && !sample->active && monitor->have_last;
+  if (monitor->ended || check_deadline(monitor, sample->now_ms, ret_action))
     return;
-  if (sample->valid && !sample->active && monitor->have_last)
-    return; /* it has ended: there is nothing left to abort, and the outcome is not found out here */
-
-  if (sample->now_ms >= mig_monitor_deadline_ms(monitor)) {
-    abort_for(monitor, MIG_CAUSE_DEADLINE, since(sample->now_ms, monitor->start_ms), ret_action);
-    return;
-  }
-  if (!readable)
+  if (!readable || monitor->abort_asked || monitor->post_copy)
     return;
   if (check_progress(monitor, pass_began, ret_action))
     return;

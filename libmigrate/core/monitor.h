@@ -44,6 +44,7 @@ typedef struct MigMonitor {
   uint64_t disk_bytes;
   bool abort_asked;
   bool have_last;
+  bool ended;     /* the last reading said that there is no migration any more */
   bool post_copy; /* sticky: there is no way back */
   bool counting;  /* the last step had numbers, so that the time since then was observed */
   MigSample last; /* the last valid one of an active job */
@@ -97,9 +98,13 @@ const MigForecast *mig_monitor_forecast(const MigMonitor *monitor);
 /* Takes changed goals. They hold from the next step on. */
 void mig_monitor_set_policy(MigMonitor *monitor, const MigPolicy *policy);
 
-/* One step. To be called at each sample, and about once a second without one (sample->valid false), since the
- * deadlines do not wait for numbers. ret_action is always written. An abort is decided once. */
+/* One step. To be called at each reading; with sample->valid false where it failed, for which time progress is not judged.
+ * ret_action is always written. An abort is decided once. */
 void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *ret_action);
+
+/* The clock alone, between readings, some times a second: deadlines do not wait for numbers. Says nothing of whether
+ * numbers can be read. */
+void mig_monitor_tick(MigMonitor *monitor, uint64_t now_ms, MigAction *ret_action);
 
 /* The deadline in the clock of start_ms, or UINT64_MAX for none. */
 uint64_t mig_monitor_deadline_ms(const MigMonitor *monitor);

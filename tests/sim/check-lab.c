@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MEMORY_MIB 256
-/* test-sim-lab.sh sets the lab's link to it. tbf counts whole Ethernet frames. */
+/* compare-with-lab sets the lab's link to it. tbf counts whole Ethernet frames. */
 #define LINK_MBIT 400
 
 static const struct Case {

@@ -19,7 +19,7 @@
 #define GIVE_UP_MS   (6 * UINT64_C(3600000))
 
 /* Measured in the lab: libvirt 9.0 and QEMU 7.2 under TCG on two cores, a link of 400 Mbit/s by tbf with a queue of
- * 50 ms, guests of 256 MiB (test-sim-lab.sh prints the comparison).
+ * 50 ms, guests of 256 MiB (compare-with-lab prints the comparison).
  *  setup: from virsh's start to the first bytes on the wire, 0.36 to 0.42 s; the target's capabilities were probed before.
  *  finish: from the guest's first heartbeat at the target to virsh's end, about 0.12 s.
  *  fixed downtime and buffer: in post-copy, where no memory is in it, the clock stood still for 43 to 47 ms on a quiet
