@@ -55,10 +55,9 @@ static void on_measured(const LookupAnswer *answer, const GError *error, gpointe
     return;
   }
   if (answer->probe.curve.n == 0) {
-    methods_error(
-        outlook->call, "HypervisorUnavailable",
-        json_pack("{ss ss}", "uri", hypervisor_get_uri(outlook->agent->hypervisor), "message",
-                  "what the guest dirties cannot be measured now: it does not run, or migrates already"));
+    methods_error(outlook->call, "NotMeasurable",
+                  json_pack("{ss ss}", "domain", answer->facts.name, "message",
+                            "it does not run, or is on the move already"));
     return;
   }
   mig_plan(&answer->probe, answer->facts.memory_bytes, outlook->bandwidth_bytes_per_s, &outlook->policy,

@@ -47,6 +47,8 @@ static const ErrorRow errors[] = {
      NULL},
     {AGENT "NotPossible", EXIT_FAILED, "This cannot be done to the job {job} ({phase}, {stage}): {message}",
      "handoffctl show {job} tells where it stands."},
+    {AGENT "NotMeasurable", EXIT_REFUSED, "What {domain} dirties cannot be measured now: {message}.",
+     "Start it, or wait for the end of its move."},
     {AGENT "NoBandwidth", EXIT_REFUSED,
      "The bandwidth of the link to {target} is not known: no earlier move tells it.",
      "Give it, in bytes per second: --bandwidth 100M."},

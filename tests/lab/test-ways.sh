@@ -34,7 +34,7 @@ test_pause() {
     migrate max_pause_ms=4000
     is "a pause is permitted: it moves" "$outcome" "0 succeeded - target b 0 0"
     num "... within the permitted pause" "$(truth hot .longest_silence_ms)" '<=' 4000
-    is "... by one pause" "$(events | grep -c '^pause: ')" 1
+    ok "... by a pause that was decided on" grep -q '^pause: ' <(events)
     diag "foreseen: $(events | grep '^pause: ' | grep -o 'silent for [0-9]* ms' | head -1); was: $(truth hot .longest_silence_ms) ms"
     "$LAB" guest-rm hot
 }

@@ -36,6 +36,7 @@ static const struct Error {
     {"io.handoffd.Agent.NotPossible",
      "{'job':'ab','phase':'pending','stage':'none','message':'only a job that is migrating'}", 10,
      "(pending, none): only a job that is migrating. handoffctl show ab"},
+    {"io.handoffd.Agent.NotMeasurable", "{'domain':'web3','message':'it does not run'}", 4, "web3"},
     {"io.handoffd.Agent.NoBandwidth", "{'target':'qemu+tcp://kvm2/system'}", 4, "--bandwidth 100M"},
     {"io.handoffd.Agent.StoreFailed", "{'message':'No space left on device'}", 10,
      "No space left on device. See"},
