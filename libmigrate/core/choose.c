@@ -184,6 +184,8 @@ static bool take_pre_copy(MigMonitor *monitor, bool pass_began, MigAction *ret_a
     return false; /* the limit that was set for it does no harm to a guest that needs less */
   if (monitor->way != MIG_WAY_PRE_COPY)
     follow(monitor, MIG_WAY_PRE_COPY);
+  if (monitor->last.memory_remaining_bytes == 0)
+    return false; /* it is switching over */
   /* In the middle of a pass nothing is known yet that the pass's begin did not know; and what is many passes away is not
    * known well enough. */
   return pass_began && monitor->forecast.ways[MIG_WAY_PRE_COPY].passes <= NEAR_PASSES &&
