@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A worker's steering thread: reads how far the migration is, and carries out what the main thread decided. */
+#include "agent/worker-private.h"
+
+#define ABORT_REPEAT_MS 1000
+
+static bool act(Worker *worker, MigConn *conn, const MigAction *action, GError **error) {
+  const MigDriverOps *ops = worker->driver->ops;
+
+  switch (action->kind) {
+  case MIG_ACTION_ABORT:
+    return ops->abort_job(conn, worker->domain_uuid, error);
+  case MIG_ACTION_SET_DOWNTIME:
+    return ops->set_max_downtime(conn, worker->domain_uuid, action->downtime_ms, error);
+  case MIG_ACTION_START_POST_COPY:
+    return ops->start_post_copy(conn, worker->domain_uuid, error);
+  case MIG_ACTION_PAUSE:
+    if (action->downtime_ms > 0)
+      return ops->set_max_downtime(conn, worker->domain_uuid, action->downtime_ms, error);
+    return ops->suspend(conn, worker->domain_uuid, error);
+  case MIG_ACTION_NONE:
+  case MIG_ACTION_COUNT:
+    break;
+  }
+  return true;
+}
+
+static void report_acted(Worker *worker, const MigAction *action, GError *error) {
+  worker_post(worker, &(WorkerReport){.kind = WORKER_ACTED, .action = *action, .error = error});
+}
+
+/* An abort that is to be repeated is reported when it is accepted, or refused for good. */
+static void run_command(Worker *worker, MigConn *conn, const Command *command, MigAction *abort) {
+  const MigDriverOps *ops = worker->driver->ops;
+  GError *error = NULL;
+
+  switch (command->kind) {
+  case COMMAND_ACT:
+    if (command->action.kind == MIG_ACTION_ABORT) {
+      *abort = command->action;
+      break;
+    }
+    act(worker, conn, &command->action, &error);
+    report_acted(worker, &command->action, error);
+    break;
+  case COMMAND_BANDWIDTH: {
+    MigAction none = {.kind = MIG_ACTION_NONE};
+
+    if (ops->set_bandwidth(conn, worker->domain_uuid, command->bytes_per_s, false, &error) &&
+        command->post_copy_bytes_per_s > 0)
+      ops->set_bandwidth(conn, worker->domain_uuid, command->post_copy_bytes_per_s, true, &error);
+    report_acted(worker, &none, error);
+    break;
+  }
+  case COMMAND_WAKE:
+    break;
+  }
+}
+
+static void poll_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, GError **error) {
+  WorkerReport report = {.kind = WORKER_SAMPLE};
+
+  if (worker->driver->ops->job_stats(conn, worker->domain_uuid, &report.sample, error)) {
+    report.sample.now_ms = worker_now_ms();
+    if (report.sample.active)
+      report.sample.bandwidth_bytes_per_s =
+          mig_bandwidth_update(bandwidth, report.sample.now_ms,
+                               report.sample.memory_processed_bytes + report.sample.disk_processed_bytes);
+  } else {
+    report.sample = (MigSample){.now_ms = worker_now_ms()};
+    report.error = *error ? g_error_copy(*error) : NULL;
+  }
+  if (!g_atomic_int_compare_and_exchange(&worker->sample_on_its_way, 0, 1)) {
+    g_clear_error(&report.error);
+    return;
+  }
+  worker_post(worker, &report);
+}
+
+void worker_steer(Worker *worker) {
+  MigAction abort = {.kind = MIG_ACTION_NONE};
+  MigBandwidth bandwidth = {0};
+  uint64_t abort_again_ms = 0, poll_ms = 0;
+  bool abort_reported = false;
+
+  while (!worker_is_over(worker)) {
+    uint64_t now = worker_now_ms();
+    uint64_t next = abort.kind == MIG_ACTION_ABORT ? MIN(poll_ms, abort_again_ms) : poll_ms;
+    g_autofree Command *command =
+        g_async_queue_timeout_pop(worker->commands, next > now ? (next - now) * 1000 : 0);
+    g_autoptr(GError) error = NULL;
+    HypervisorConn *conn;
+
+    if (worker_is_over(worker))
+      break;
+    conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, &error);
+    if (!conn) {
+      WorkerReport report = {
+          .kind = WORKER_SAMPLE, .sample.now_ms = worker_now_ms(), .error = g_error_copy(error)};
+
+      if (command)
+        g_async_queue_push_front(worker->commands, g_steal_pointer(&command));
+      if (g_atomic_int_compare_and_exchange(&worker->sample_on_its_way, 0, 1))
+        worker_post(worker, &report);
+      else
+        g_clear_error(&report.error);
+      continue;
+    }
+    if (command) {
+      run_command(worker, hypervisor_conn_get(conn), command, &abort);
+      if (abort.kind == MIG_ACTION_ABORT && abort_again_ms == 0)
+        abort_again_ms = worker_now_ms();
+    }
+    if (abort.kind == MIG_ACTION_ABORT && worker_now_ms() >= abort_again_ms) {
+      g_autoptr(GError) refused = NULL;
+
+      if ((act(worker, hypervisor_conn_get(conn), &abort, &refused) ||
+           !g_error_matches(refused, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING)) &&
+          !abort_reported) {
+        report_acted(worker, &abort, g_steal_pointer(&refused));
+        abort_reported = true;
+      }
+      abort_again_ms = worker_now_ms() + ABORT_REPEAT_MS;
+    }
+    if (worker_now_ms() >= poll_ms) {
+      poll_sample(worker, hypervisor_conn_get(conn), &bandwidth, &error);
+      poll_ms = worker_now_ms() + worker->poll_interval_ms;
+    }
+    hypervisor_release(conn, error);
+  }
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Private to the worker's files: what its threads share. */
+#pragma once
+
+#include "agent/worker.h"
+
+/* What the caller has been told. */
+typedef enum WorkerOrder { WORKER_ORDER_WAIT, WORKER_ORDER_GO, WORKER_ORDER_CANCEL } WorkerOrder;
+
+typedef enum CommandKind { COMMAND_ACT, COMMAND_BANDWIDTH, COMMAND_WAKE } CommandKind;
+
+typedef struct Command {
+  CommandKind kind;
+  MigAction action;
+  uint64_t bytes_per_s;
+  uint64_t post_copy_bytes_per_s;
+} Command;
+
+struct Worker {
+  gint refs;
+  Hypervisor *hypervisor;
+  MigDriver *driver;
+  GMainContext *context;
+  WorkerReportFunc report; /* main thread only; NULL once freed */
+  gpointer user_data;
+
+  char *name;
+  char *domain_uuid;
+  char *target_uri;
+  char *migrate_uri;
+  MigPolicy policy;
+  bool reattach;
+  bool probe;
+  unsigned throttle_initial_pct; /* these two, and policy, are set before the order to go, and not after */
+  unsigned throttle_increment_pct;
+  unsigned connect_timeout_ms;
+  unsigned poll_interval_ms;
+
+  GAsyncQueue *commands; /* Command */
+  gint sample_on_its_way;
+
+  GMutex mutex;
+  GCond cond;
+  WorkerOrder order;
+  bool over;      /* the steerer is to end */
+  bool completed; /* libvirt said that the migration was completed */
+  bool hurry;
+};
+
+/* --- worker.c --- */
+
+/* Posts a report to the main context, in the order of the thread's calls. Takes what `report` owns. From any thread. */
+void worker_post(Worker *worker, const WorkerReport *report);
+
+uint64_t worker_now_ms(void);
+
+/* Pauses, unless hurried by worker_note_job_done(). */
+void worker_pause_ms(Worker *worker, unsigned ms);
+
+/* Waits for worker_go(), worker_cancel() or worker_free(). */
+WorkerOrder worker_wait_for_order(Worker *worker);
+
+/* Did libvirt say that the migration was completed? */
+bool worker_is_completed(Worker *worker);
+
+/* Is the steerer to end? */
+bool worker_is_over(Worker *worker);
+
+/* --- prepare.c --- */
+
+/* Checks both ends and waits for the order. True: migrate. False: the last report has been made. */
+bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts);
+
+/* --- steer.c --- */
+
+/* Until worker_is_over(). */
+void worker_steer(Worker *worker);
+
+/* --- settle.c --- */
+
+/* Asks both ends until a verdict stands, for as long as that takes, and reports it: unknown is not failed. */
+void worker_settle(Worker *worker);
