@@ -1,80 +1,52 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reads the configuration: where the files are, how a line is read, what each key takes. */
+/* The configuration: its sections, the settings in each, and what is said of those that are not understood. */
 #include "agent/config.h"
 
-#include <errno.h>
+#include "agent/config-files.h"
+#include "agent/config-values.h"
+
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
-/* Theory of operation
- *
- * A file is lines: [Section] or [Section NAME], Key=Value, # or ; and a comment, nothing. A later value
- * replaces an earlier one, an empty one brings the default back, a section may come again and goes on where
- * it was. Whatever is not understood costs that line only, and a warning that says what would be.
- *
- * libeconf, which reads such files for others, was tried (0.5.1) and does not do for this: one bad section
- * header loses the whole file; of a key given twice the first counts, in silence; a line without '=' is glued
- * to the value above it, in silence, and takes over its line number; '#' cuts a value, and so a URI, in the
- * middle. */
-
-/* Enough for thousands of targets; what is longer is not a configuration. */
-#define FILE_SIZE_MAX (1024 * 1024)
 /* They all go into one answer of GetNode. */
 #define WARNINGS_MAX 100
-
-typedef struct Reader {
-  Config *config;
-  GHashTable *origins; /* "section NAME" → "FILE:LINE" where it was first opened */
-  const char *file;
-  unsigned line;
-  guint dropped; /* warnings past the limit */
-} Reader;
-
-/* Parses `text` into `field`, or returns what would be accepted, for a warning. */
-typedef char *(*ParseFunc)(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field);
-
-static char *parse_count(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field);
-static char *parse_ms(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field);
-static char *parse_s(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field);
-static char *parse_public_read(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field);
-static char *parse_group(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field);
 
 typedef struct AgentKey {
   const char *name;
   const char *default_text;
-  ParseFunc parse;
+  ConfigParseFunc parse;
   size_t offset;
-  uint64_t min, max; /* inclusive, in the unit of the field */
-  uint64_t unit_ms;  /* of a time without a unit */
+  ConfigRange range;
 } AgentKey;
 
-#define SECOND UINT64_C(1000)
-#define MINUTE (60 * SECOND)
-#define HOUR   (60 * MINUTE)
-#define DAY    (24 * HOUR)
+#define SECOND CONFIG_SECOND_MS
+#define MINUTE CONFIG_MINUTE_MS
+#define HOUR   CONFIG_HOUR_MS
+#define DAY    CONFIG_DAY_MS
 
 static const AgentKey agent_keys[] = {
-    {"MaxOutgoing", "2", parse_count, offsetof(Config, max_outgoing), 1, 1000, 0},
-    {"MaxJobs", "10000", parse_count, offsetof(Config, max_jobs), 1, 1000000, 0},
-    {"KeepFinished", "1000", parse_count, offsetof(Config, keep_finished), 0, 1000000, 0},
-    {"KeepFinishedSec", "7d", parse_s, offsetof(Config, keep_finished_s), 0, 3650 * DAY / SECOND, SECOND},
-    {"PublicRead", "node", parse_public_read, offsetof(Config, public_read), 0, 0, 0},
-    {"Group", "handoff", parse_group, offsetof(Config, group), 0, 0, 0},
-    {"PollInterval", "400ms", parse_ms, offsetof(Config, poll_interval_ms), 50, 10 * SECOND, 1},
-    {"ConnectTimeout", "10s", parse_ms, offsetof(Config, connect_timeout_ms), 100, 10 * MINUTE, SECOND},
-    {"PrepareTimeout", "60s", parse_ms, offsetof(Config, prepare_timeout_ms), 1 * SECOND, 1 * HOUR, SECOND},
-    {"PendingTimeout", "15min", parse_ms, offsetof(Config, pending_timeout_ms), 0, 7 * DAY, SECOND},
-    {"WatchInterval", "250ms", parse_ms, offsetof(Config, watch_interval_ms), 10, 1 * MINUTE, 1},
-};
-
-static const struct {
-  const char *name;
-  ConfigPublicRead value;
-} public_reads[] = {
-    {"none", CONFIG_PUBLIC_READ_NONE},
-    {"node", CONFIG_PUBLIC_READ_NODE},
-    {"all", CONFIG_PUBLIC_READ_ALL},
+    {"MaxOutgoing", "2", config_parse_count, offsetof(Config, max_outgoing), {1, 1000, 0}},
+    {"MaxJobs", "10000", config_parse_count, offsetof(Config, max_jobs), {1, 1000000, 0}},
+    {"KeepFinished", "1000", config_parse_count, offsetof(Config, keep_finished), {0, 1000000, 0}},
+    {"KeepFinishedSec",
+     "7d",
+     config_parse_s,
+     offsetof(Config, keep_finished_s),
+     {0, 3650 * DAY / SECOND, SECOND}},
+    {"PublicRead", "node", config_parse_public_read, offsetof(Config, public_read), {0, 0, 0}},
+    {"Group", "handoff", config_parse_group, offsetof(Config, group), {0, 0, 0}},
+    {"PollInterval", "400ms", config_parse_ms, offsetof(Config, poll_interval_ms), {50, 10 * SECOND, 1}},
+    {"ConnectTimeout",
+     "10s",
+     config_parse_ms,
+     offsetof(Config, connect_timeout_ms),
+     {100, 10 * MINUTE, SECOND}},
+    {"PrepareTimeout",
+     "60s",
+     config_parse_ms,
+     offsetof(Config, prepare_timeout_ms),
+     {1 * SECOND, 1 * HOUR, SECOND}},
+    {"PendingTimeout", "15min", config_parse_ms, offsetof(Config, pending_timeout_ms), {0, 7 * DAY, SECOND}},
+    {"WatchInterval", "250ms", config_parse_ms, offsetof(Config, watch_interval_ms), {10, 1 * MINUTE, 1}},
 };
 
 static const struct {
@@ -95,119 +67,6 @@ static const struct {
     {"_bytes_per_s", ""}, {"_s_per_gib", "PerGiB"}, {"_ms", ""}, {"_s", ""}, {"_pct", ""},
 };
 
-/* Times */
-
-bool config_parse_duration_ms(const char *text, uint64_t default_unit_ms, uint64_t *ret_ms) {
-  static const struct {
-    const char *name;
-    uint64_t ms;
-  } units[] = {{"ms", 1}, {"s", SECOND}, {"min", MINUTE}, {"h", HOUR}, {"d", DAY}};
-  uint64_t total = 0;
-  bool bare = false, any = false;
-
-  for (const char *p = text;;) {
-    while (g_ascii_isspace(*p))
-      p++;
-    if (!*p)
-      break;
-    if (!g_ascii_isdigit(*p) || bare)
-      return false; /* "10 20": a number without a unit stands alone */
-    errno = 0;
-    char *end;
-    uint64_t value = g_ascii_strtoull(p, &end, 10), factor = 0;
-    if (errno == ERANGE)
-      return false;
-    while (g_ascii_isspace(*end))
-      end++;
-    size_t length = 0;
-    while (g_ascii_isalpha(end[length]))
-      length++;
-    if (length == 0) {
-      if (any)
-        return false;
-      bare = true;
-      factor = default_unit_ms;
-    }
-    for (size_t i = 0; i < G_N_ELEMENTS(units) && factor == 0; i++)
-      if (strlen(units[i].name) == length && strncmp(units[i].name, end, length) == 0)
-        factor = units[i].ms;
-    if (factor == 0 || !g_uint64_checked_mul(&value, value, factor) ||
-        !g_uint64_checked_add(&total, total, value))
-      return false;
-    any = true;
-    p = end + length;
-  }
-  if (any)
-    *ret_ms = total;
-  return any;
-}
-
-/* For people: the largest unit that says it in whole numbers. */
-static char *duration_text(uint64_t ms) {
-  static const struct {
-    const char *name;
-    uint64_t ms;
-  } units[] = {{"d", DAY}, {"h", HOUR}, {"min", MINUTE}, {"s", SECOND}};
-  for (size_t i = 0; ms > 0 && i < G_N_ELEMENTS(units); i++)
-    if (ms % units[i].ms == 0)
-      return g_strdup_printf("%" G_GUINT64_FORMAT "%s", ms / units[i].ms, units[i].name);
-  return g_strdup_printf("%" G_GUINT64_FORMAT "ms", ms);
-}
-
-/* Values */
-
-static char *parse_count(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field) {
-  guint64 value;
-  if (!g_ascii_string_to_unsigned(text, 10, min, max, &value, NULL))
-    return g_strdup_printf("a whole number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT, min, max);
-  *(unsigned *)field = (unsigned)value;
-  return NULL;
-}
-
-static char *parse_time(const char *text, uint64_t min_ms, uint64_t max_ms, uint64_t unit_ms,
-                        uint64_t *ret_ms) {
-  if (config_parse_duration_ms(text, unit_ms, ret_ms) && *ret_ms >= min_ms && *ret_ms <= max_ms)
-    return NULL;
-  g_autofree char *min = duration_text(min_ms), *max = duration_text(max_ms);
-  return g_strdup_printf("a time from %s to %s, in ms, s, min, h or d", min, max);
-}
-
-static char *parse_ms(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field) {
-  uint64_t ms = 0;
-  char *accepted = parse_time(text, min, max, unit_ms, &ms);
-  if (!accepted)
-    *(unsigned *)field = (unsigned)ms;
-  return accepted;
-}
-
-static char *parse_s(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field) {
-  uint64_t ms = 0;
-  char *accepted = parse_time(text, min * SECOND, max * SECOND, unit_ms, &ms);
-  if (!accepted && ms % SECOND != 0)
-    return g_strdup("whole seconds");
-  if (!accepted)
-    *(uint64_t *)field = ms / SECOND;
-  return accepted;
-}
-
-static char *parse_public_read(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field) {
-  for (size_t i = 0; i < G_N_ELEMENTS(public_reads); i++)
-    if (g_ascii_strcasecmp(text, public_reads[i].name) == 0) {
-      *(ConfigPublicRead *)field = public_reads[i].value;
-      return NULL;
-    }
-  return g_strdup("none, node or all");
-}
-
-static char *parse_group(const char *text, uint64_t min, uint64_t max, uint64_t unit_ms, void *field) {
-  size_t good = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
-  if (good == 0 || text[good] || good > 31 || *text == '-')
-    return g_strdup("the name of a group: up to 31 letters, digits, '_', '.' and '-'");
-  g_free(*(char **)field);
-  *(char **)field = g_strdup(text);
-  return NULL;
-}
-
 /* The object */
 
 static void target_free(ConfigTarget *target) {
@@ -226,8 +85,7 @@ Config *config_new(void) {
   Config *config = g_new0(Config, 1);
   for (size_t i = 0; i < G_N_ELEMENTS(agent_keys); i++) {
     const AgentKey *key = &agent_keys[i];
-    g_autofree char *bad =
-        key->parse(key->default_text, key->min, key->max, key->unit_ms, (char *)config + key->offset);
+    g_autofree char *bad = key->parse(key->default_text, &key->range, (char *)config + key->offset);
     g_assert(!bad);
   }
   mig_policy_init(&config->policy);
@@ -265,7 +123,25 @@ const ConfigPolicy *config_find_policy(const Config *config, const char *name) {
   return NULL;
 }
 
-/* Warnings */
+/* Reading */
+
+typedef struct Reader {
+  Config *config;
+  GHashTable *origins; /* ConfigTarget or MigPolicy → "FILE:LINE" where its section was first opened */
+  guint dropped;       /* warnings past the limit */
+  const ConfigPlace *place;
+
+  /* the open section */
+  enum {
+    SECTION_NONE, /* before the first one */
+    SECTION_SKIPPED,
+    SECTION_AGENT,
+    SECTION_POLICY,
+    SECTION_TARGET
+  } section;
+  ConfigTarget *target;
+  MigPolicy *policy;
+} Reader;
 
 static void warn_at(Reader *reader, const char *origin, const char *text) {
   if (reader->config->warnings->len >= WARNINGS_MAX) {
@@ -277,7 +153,7 @@ static void warn_at(Reader *reader, const char *origin, const char *text) {
 }
 
 static char *here(const Reader *reader) {
-  return g_strdup_printf("%s:%u", reader->file, reader->line);
+  return g_strdup_printf("%s:%u", reader->place->file, reader->place->line);
 }
 
 static void G_GNUC_PRINTF(2, 3) warn(Reader *reader, const char *format, ...) {
@@ -287,20 +163,6 @@ static void G_GNUC_PRINTF(2, 3) warn(Reader *reader, const char *format, ...) {
   va_end(args);
   warn_at(reader, origin, text);
 }
-
-/* Sections */
-
-typedef struct Section {
-  enum {
-    SECTION_NONE, /* before the first one */
-    SECTION_SKIPPED,
-    SECTION_AGENT,
-    SECTION_POLICY,
-    SECTION_TARGET
-  } kind;
-  ConfigTarget *target;
-  MigPolicy *policy;
-} Section;
 
 static void key_in_file_style(const MigPolicyKeyInfo *info, char *ret_name, size_t size) {
   g_autofree char *base = g_strdup(info->name);
@@ -338,8 +200,8 @@ static void set_agent(Reader *reader, const char *name, const char *value) {
     const AgentKey *key = &agent_keys[i];
     if (g_ascii_strcasecmp(name, key->name) != 0)
       continue;
-    g_autofree char *accepted = key->parse(*value ? value : key->default_text, key->min, key->max,
-                                           key->unit_ms, (char *)reader->config + key->offset);
+    g_autofree char *accepted =
+        key->parse(*value ? value : key->default_text, &key->range, (char *)reader->config + key->offset);
     if (accepted)
       warn(reader, "%s= takes %s, not \"%.80s\"", key->name, accepted, value);
     return;
@@ -350,7 +212,7 @@ static void set_agent(Reader *reader, const char *name, const char *value) {
   warn(reader, "there is no %.80s= in [Agent]: it has %s", name, names->str);
 }
 
-static void set_policy(Reader *reader, const Section *section, const char *name, const char *value) {
+static void set_policy(Reader *reader, const char *name, const char *value) {
   const MigPolicyKeyInfo *info = find_policy_key(name);
   if (!info) {
     g_autoptr(GString) names = g_string_new(NULL);
@@ -363,16 +225,16 @@ static void set_policy(Reader *reader, const Section *section, const char *name,
     return;
   }
   if (!*value) {
-    section->policy->values[info->key] = info->default_value;
-    section->policy->set &= ~(UINT32_C(1) << info->key);
+    reader->policy->values[info->key] = info->default_value;
+    reader->policy->set &= ~(UINT32_C(1) << info->key);
     return;
   }
   char message[256];
-  if (mig_policy_set_text(section->policy, info->name, value, message, sizeof(message)) != MIG_POLICY_OK)
+  if (mig_policy_set_text(reader->policy, info->name, value, message, sizeof(message)) != MIG_POLICY_OK)
     warn(reader, "%s", message);
 }
 
-static void set_target(Reader *reader, const Section *section, const char *name, const char *value) {
+static void set_target(Reader *reader, const char *name, const char *value) {
   for (size_t i = 0; i < G_N_ELEMENTS(target_keys); i++) {
     if (g_ascii_strcasecmp(name, target_keys[i].name) != 0)
       continue;
@@ -381,7 +243,7 @@ static void set_target(Reader *reader, const Section *section, const char *name,
            i == 0 ? "qemu+tls://HOST/system" : "tcp://ADDRESS", value);
       return;
     }
-    char **field = (char **)((char *)section->target + target_keys[i].offset);
+    char **field = (char **)((char *)reader->target + target_keys[i].offset);
     g_free(*field);
     *field = *value ? g_strdup(value) : NULL;
     return;
@@ -389,38 +251,55 @@ static void set_target(Reader *reader, const Section *section, const char *name,
   warn(reader, "there is no %.80s= in a [Target NAME]: it has LibvirtURI= and MigrateURI=", name);
 }
 
-/* `text` is what stands between the brackets. */
-static void open_section(Reader *reader, char *text, Section *ret_section) {
-  *ret_section = (Section){.kind = SECTION_SKIPPED};
-  text = g_strstrip(text);
+static ConfigPolicy *find_or_add_policy(Reader *reader, const char *name) {
+  ConfigPolicy *policy = (ConfigPolicy *)config_find_policy(reader->config, name);
+  if (policy)
+    return policy;
+  policy = g_new0(ConfigPolicy, 1);
+  policy->name = g_strdup(name);
+  mig_policy_init(&policy->policy);
+  g_ptr_array_add(reader->config->policies, policy);
+  return policy;
+}
+
+static ConfigTarget *find_or_add_target(Reader *reader, const char *name) {
+  ConfigTarget *target = (ConfigTarget *)config_find_target(reader->config, name);
+  if (target)
+    return target;
+  target = g_new0(ConfigTarget, 1);
+  target->name = g_strdup(name);
+  g_ptr_array_add(reader->config->targets, target);
+  return target;
+}
+
+static void on_begin(gpointer user_data) {
+  ((Reader *)user_data)->section = SECTION_NONE;
+}
+
+static void on_section(const ConfigPlace *place, const char *text, gpointer user_data) {
+  Reader *reader = user_data;
+  reader->place = place;
+  reader->section = SECTION_SKIPPED;
+  reader->target = NULL;
+  reader->policy = NULL;
+  if (!text)
+    return;
+
   size_t length = strcspn(text, " \t");
   const char *name = text + length + strspn(text + length, " \t");
   g_autofree char *word = g_strndup(text, length);
-
   if (g_ascii_strcasecmp(word, "Agent") == 0 && !*name) {
-    ret_section->kind = SECTION_AGENT;
+    reader->section = SECTION_AGENT;
   } else if (g_ascii_strcasecmp(word, "Policy") == 0) {
-    ret_section->kind = SECTION_POLICY;
-    ConfigPolicy *policy = (ConfigPolicy *)config_find_policy(reader->config, name);
-    if (*name && !policy) {
-      policy = g_new0(ConfigPolicy, 1);
-      policy->name = g_strdup(name);
-      mig_policy_init(&policy->policy);
-      g_ptr_array_add(reader->config->policies, policy);
-    }
-    ret_section->policy = policy ? &policy->policy : &reader->config->policy;
+    reader->section = SECTION_POLICY;
+    reader->policy = *name ? &find_or_add_policy(reader, name)->policy : &reader->config->policy;
   } else if (g_ascii_strcasecmp(word, "Target") == 0 && *name) {
     if (strstr(name, "://")) {
       warn(reader, "the name of a target cannot be a URI: write [Target NAME] and LibvirtURI=%.80s", name);
       return;
     }
-    ret_section->kind = SECTION_TARGET;
-    ret_section->target = (ConfigTarget *)config_find_target(reader->config, name);
-    if (!ret_section->target) {
-      ret_section->target = g_new0(ConfigTarget, 1);
-      ret_section->target->name = g_strdup(name);
-      g_ptr_array_add(reader->config->targets, ret_section->target);
-    }
+    reader->section = SECTION_TARGET;
+    reader->target = find_or_add_target(reader, name);
   } else {
     warn(reader,
          "there is no section [%.80s], it is skipped: there are [Agent], [Policy], [Policy NAME] and [Target "
@@ -428,135 +307,37 @@ static void open_section(Reader *reader, char *text, Section *ret_section) {
          text);
     return;
   }
-  void *object = ret_section->target ? (void *)ret_section->target : (void *)ret_section->policy;
+  void *object = reader->target ? (void *)reader->target : (void *)reader->policy;
   if (object && !g_hash_table_contains(reader->origins, object))
     g_hash_table_insert(reader->origins, object, here(reader));
 }
 
-static void read_line(Reader *reader, char *line, Section *section) {
-  line = g_strstrip(line);
-  if (!*line || *line == '#' || *line == ';')
-    return;
-  if (*line == '[') {
-    size_t length = strlen(line);
-    if (line[length - 1] != ']') {
-      *section = (Section){.kind = SECTION_SKIPPED};
-      warn(reader, "a section needs its closing bracket, as in [Agent]; what follows is skipped");
-      return;
-    }
-    line[length - 1] = '\0';
-    open_section(reader, line + 1, section);
-    return;
-  }
-  char *equals = strchr(line, '=');
-  if (!equals || equals == line) {
-    warn(reader, "a line is Key=Value, [Section], or # and a comment, not \"%.80s\"", line);
-    return;
-  }
-  *equals = '\0';
-  const char *name = g_strchomp(line), *value = g_strchug(equals + 1);
-  switch (section->kind) {
+static void on_setting(const ConfigPlace *place, const char *name, const char *value, gpointer user_data) {
+  Reader *reader = user_data;
+  reader->place = place;
+  switch (reader->section) {
   case SECTION_AGENT:
     set_agent(reader, name, value);
     break;
   case SECTION_POLICY:
-    set_policy(reader, section, name, value);
+    set_policy(reader, name, value);
     break;
   case SECTION_TARGET:
-    set_target(reader, section, name, value);
+    set_target(reader, name, value);
     break;
   case SECTION_NONE:
     warn(reader, "keys belong into a section, such as [Agent]: all up to the first one is skipped");
-    section->kind = SECTION_SKIPPED;
+    reader->section = SECTION_SKIPPED;
     break;
   case SECTION_SKIPPED:
     break;
   }
 }
 
-/* Files */
-
-static bool read_file(Reader *reader, const char *path, GError **error) {
-  struct stat st;
-  g_autofree char *text = NULL, *display = g_filename_display_name(path);
-  gsize size = 0;
-  if (stat(path, &st) < 0) {
-    g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot read %s: %s", display,
-                g_strerror(errno));
-    return false;
-  }
-  if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))
-    return true; /* /dev/null: masked */
-  /* Nothing that a read could wait for, such as a FIFO. */
-  if (!S_ISREG(st.st_mode) || st.st_size > FILE_SIZE_MAX) {
-    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "cannot read %s: %s", display,
-                S_ISREG(st.st_mode) ? "larger than 1 MiB" : "not a regular file");
-    return false;
-  }
-  if (!g_file_get_contents(path, &text, &size, error)) {
-    g_prefix_error(error, "cannot read the configuration: ");
-    return false;
-  }
-
-  Section section = {.kind = SECTION_NONE};
-  reader->file = display;
-  reader->line = 0;
-  char *next = text;
-  if (size >= 3 && memcmp(next, "\xef\xbb\xbf", 3) == 0)
-    next += 3;
-  while (next < text + size) {
-    char *line = next, *end = memchr(next, '\n', (size_t)(text + size - next));
-    if (!end)
-      end = text + size;
-    next = end + 1;
-    reader->line++;
-    *end = '\0'; /* at the end of the text: GLib's own terminator */
-    if (strlen(line) != (size_t)(end - line) || !g_utf8_validate(line, -1, NULL)) {
-      warn(reader, "this line is not text, and is skipped");
-      continue;
-    }
-    read_line(reader, line, &section);
-  }
-  return true;
-}
-
-static gint compare_names(gconstpointer a, gconstpointer b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The drop-ins' names, sorted, each once. */
-static bool list_dropins(const char *const *directories, GPtrArray *names, GError **error) {
-  g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
-  for (size_t i = 0; directories[i]; i++) {
-    g_autofree char *path = g_build_filename(directories[i], "handoffd.conf.d", NULL);
-    g_autoptr(GError) local = NULL;
-    g_autoptr(GDir) dir = g_dir_open(path, 0, &local);
-    if (!dir) {
-      if (g_error_matches(local, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-        continue;
-      g_propagate_error(error, g_steal_pointer(&local));
-      return false;
-    }
-    for (const char *name; (name = g_dir_read_name(dir));)
-      if (*name != '.' && g_str_has_suffix(name, ".conf") && !g_hash_table_contains(seen, name)) {
-        char *copy = g_strdup(name);
-        g_ptr_array_add(names, copy);
-        g_hash_table_add(seen, copy);
-      }
-  }
-  g_ptr_array_sort(names, compare_names);
-  return true;
-}
-
-/* Reads `name` from the first directory that has it. */
-static bool read_first(Reader *reader, const char *const *directories, const char *name, GError **error) {
-  for (size_t i = 0; directories[i]; i++) {
-    g_autofree char *path = g_build_filename(directories[i], name, NULL);
-    struct stat st;
-    if (stat(path, &st) == 0 || errno != ENOENT)
-      return read_file(reader, path, error);
-  }
-  return true;
+static void on_complaint(const ConfigPlace *place, const char *text, gpointer user_data) {
+  Reader *reader = user_data;
+  reader->place = place;
+  warn(reader, "%s", text);
 }
 
 /* What can be said only once all is read. */
@@ -594,22 +375,12 @@ static void check_whole(Reader *reader) {
 }
 
 Config *config_load_from(const char *path, const char *const *directories, GError **error) {
+  static const ConfigFileHooks hooks = {on_begin, on_section, on_setting, on_complaint};
   g_autoptr(Config) config = config_new();
   g_autoptr(GHashTable) origins = g_hash_table_new_full(NULL, NULL, NULL, g_free);
   Reader reader = {.config = config, .origins = origins};
-  if (path) {
-    if (!read_file(&reader, path, error))
-      return NULL;
-  } else {
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    if (!read_first(&reader, directories, "handoffd.conf", error) || !list_dropins(directories, names, error))
-      return NULL;
-    for (guint i = 0; i < names->len; i++) {
-      g_autofree char *name = g_build_filename("handoffd.conf.d", g_ptr_array_index(names, i), NULL);
-      if (!read_first(&reader, directories, name, error))
-        return NULL;
-    }
-  }
+  if (!config_files_read(path, directories, &hooks, &reader, error))
+    return NULL;
   check_whole(&reader);
   return g_steal_pointer(&config);
 }

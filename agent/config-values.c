@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The values of settings: from text to a field, with the range that each has. */
+#include "agent/config-values.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  ConfigPublicRead value;
+} public_reads[] = {
+    {"none", CONFIG_PUBLIC_READ_NONE},
+    {"node", CONFIG_PUBLIC_READ_NODE},
+    {"all", CONFIG_PUBLIC_READ_ALL},
+};
+
+/* --- times --- */
+
+bool config_parse_duration_ms(const char *text, uint64_t default_unit_ms, uint64_t *ret_ms) {
+  static const struct {
+    const char *name;
+    uint64_t ms;
+  } units[] = {{"ms", 1},
+               {"s", CONFIG_SECOND_MS},
+               {"min", CONFIG_MINUTE_MS},
+               {"h", CONFIG_HOUR_MS},
+               {"d", CONFIG_DAY_MS}};
+  uint64_t total = 0;
+  bool bare = false, any = false;
+
+  for (const char *p = text;;) {
+    while (g_ascii_isspace(*p))
+      p++;
+    if (!*p)
+      break;
+    if (!g_ascii_isdigit(*p) || bare)
+      return false; /* "10 20": a number without a unit stands alone */
+    errno = 0;
+    char *end;
+    uint64_t value = g_ascii_strtoull(p, &end, 10), factor = 0;
+    if (errno == ERANGE)
+      return false;
+    while (g_ascii_isspace(*end))
+      end++;
+    size_t length = 0;
+    while (g_ascii_isalpha(end[length]))
+      length++;
+    if (length == 0) {
+      if (any)
+        return false;
+      bare = true;
+      factor = default_unit_ms;
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(units) && factor == 0; i++)
+      if (strlen(units[i].name) == length && strncmp(units[i].name, end, length) == 0)
+        factor = units[i].ms;
+    if (factor == 0 || !g_uint64_checked_mul(&value, value, factor) ||
+        !g_uint64_checked_add(&total, total, value))
+      return false;
+    any = true;
+    p = end + length;
+  }
+  if (any)
+    *ret_ms = total;
+  return any;
+}
+
+/* For people: the largest unit that says it in whole numbers. */
+static char *duration_text(uint64_t ms) {
+  static const struct {
+    const char *name;
+    uint64_t ms;
+  } units[] = {
+      {"d", CONFIG_DAY_MS}, {"h", CONFIG_HOUR_MS}, {"min", CONFIG_MINUTE_MS}, {"s", CONFIG_SECOND_MS}};
+  for (size_t i = 0; ms > 0 && i < G_N_ELEMENTS(units); i++)
+    if (ms % units[i].ms == 0)
+      return g_strdup_printf("%" G_GUINT64_FORMAT "%s", ms / units[i].ms, units[i].name);
+  return g_strdup_printf("%" G_GUINT64_FORMAT "ms", ms);
+}
+
+/* --- settings --- */
+
+char *config_parse_count(const char *text, const ConfigRange *range, void *field) {
+  guint64 value;
+  if (!g_ascii_string_to_unsigned(text, 10, range->min, range->max, &value, NULL))
+    return g_strdup_printf("a whole number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT, range->min,
+                           range->max);
+  *(unsigned *)field = (unsigned)value;
+  return NULL;
+}
+
+static char *parse_time(const char *text, uint64_t min_ms, uint64_t max_ms, uint64_t unit_ms,
+                        uint64_t *ret_ms) {
+  if (config_parse_duration_ms(text, unit_ms, ret_ms) && *ret_ms >= min_ms && *ret_ms <= max_ms)
+    return NULL;
+  g_autofree char *min = duration_text(min_ms), *max = duration_text(max_ms);
+  return g_strdup_printf("a time from %s to %s, in ms, s, min, h or d", min, max);
+}
+
+char *config_parse_ms(const char *text, const ConfigRange *range, void *field) {
+  uint64_t ms = 0;
+  char *accepted = parse_time(text, range->min, range->max, range->unit_ms, &ms);
+  if (!accepted)
+    *(unsigned *)field = (unsigned)ms;
+  return accepted;
+}
+
+char *config_parse_s(const char *text, const ConfigRange *range, void *field) {
+  uint64_t ms = 0;
+  char *accepted =
+      parse_time(text, range->min * CONFIG_SECOND_MS, range->max * CONFIG_SECOND_MS, range->unit_ms, &ms);
+  if (!accepted && ms % CONFIG_SECOND_MS != 0)
+    return g_strdup("whole seconds");
+  if (!accepted)
+    *(uint64_t *)field = ms / CONFIG_SECOND_MS;
+  return accepted;
+}
+
+char *config_parse_public_read(const char *text, const ConfigRange *range, void *field) {
+  for (size_t i = 0; i < G_N_ELEMENTS(public_reads); i++)
+    if (g_ascii_strcasecmp(text, public_reads[i].name) == 0) {
+      *(ConfigPublicRead *)field = public_reads[i].value;
+      return NULL;
+    }
+  return g_strdup("none, node or all");
+}
+
+char *config_parse_group(const char *text, const ConfigRange *range, void *field) {
+  size_t good = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+  if (good == 0 || text[good] || good > 31 || *text == '-')
+    return g_strdup("the name of a group: up to 31 letters, digits, '_', '.' and '-'");
+  g_free(*(char **)field);
+  *(char **)field = g_strdup(text);
+  return NULL;
+}
