@@ -12,7 +12,7 @@ static const struct {
     {"io.handoffd.Agent.GetNode", ACCESS_NODE},  {"io.handoffd.Agent.GetMetrics", ACCESS_NODE},
     {"io.handoffd.Agent.Get", ACCESS_READ},      {"io.handoffd.Agent.List", ACCESS_READ},
     {"io.handoffd.Agent.Watch", ACCESS_READ},    {"io.handoffd.Agent.Check", ACCESS_READ},
-    {"io.handoffd.Agent.Forecast", ACCESS_READ},
+    {"io.handoffd.Agent.Forecast", ACCESS_READ}, {"io.handoffd.Agent.GetHistory", ACCESS_READ},
 };
 
 AccessClass access_classify(const char *method) {

@@ -6,6 +6,7 @@
 #include "agent/lifecycle.h"
 #include "agent/log.h"
 #include "agent/methods.h"
+#include "agent/recorder.h"
 #include "agent/watch.h"
 
 #include <gio/gio.h>
@@ -151,6 +152,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
     agent_free(agent);
     return NULL;
   }
+  recorder_open(agent, options->state_directory);
   varlink_server_set_overload_error(agent->server, "io.handoffd.Agent.TooManyConnections");
   log_config_warnings(config);
   agent->hypervisor =
@@ -173,12 +175,15 @@ bool agent_free(Agent *agent) {
   stop_timer(&agent->watch_tick);
   lookup_free(agent->lookup);
   all = job_table_all(agent->jobs);
-  for (guint i = 0; i < all->len; i++)
+  for (guint i = 0; i < all->len; i++) {
+    recorder_end(agent, all->pdata[i]);
     left_behind = lifecycle_detach(all->pdata[i]) || left_behind;
+  }
   watch_free_all(agent);
   varlink_server_free(agent->server);
   left_behind = !hypervisor_free(agent->hypervisor) || left_behind;
   store_close(agent->store);
+  history_store_close(agent->histories);
   g_ptr_array_unref(agent->watchers);
   job_table_free(agent->jobs);
   if (!left_behind)

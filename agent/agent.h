@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/config.h"
+#include "agent/historystore.h"
 #include "agent/hypervisor.h"
 #include "agent/jobtable.h"
 #include "agent/lookup.h"
@@ -19,6 +20,7 @@ typedef struct Agent {
   Hypervisor *hypervisor;
   Lookup *lookup;
   Store *store;
+  HistoryStore *histories; /* of recorder.c; NULL: they cannot be kept */
   JobTable *jobs;
   VarlinkServer *server;
   GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
@@ -28,6 +30,7 @@ typedef struct Agent {
   int64_t started_usec;
   unsigned starting; /* calls of Start that wait for libvirtd */
   bool store_failing;
+  bool histories_failing;
   bool hypervisor_said; /* what was last said of libvirtd in the journal: that it answers */
   bool hypervisor_said_once;
   GSource *tick;

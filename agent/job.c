@@ -2,6 +2,8 @@
 /* One move: its state, its events, its first cause. */
 #include "agent/job.h"
 
+#include "agent/history.h"
+
 #include <string.h>
 
 static void job_event_free(gpointer data) {
@@ -44,6 +46,7 @@ void job_free(Job *job) {
   g_free(job->evidence);
   g_ptr_array_unref(job->events);
   g_clear_pointer(&job->final_reply, g_bytes_unref);
+  history_free(job->history);
   g_free(job);
 }
 

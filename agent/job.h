@@ -92,13 +92,15 @@ struct Job {
   uint64_t events_seq;
 
   /* Of this process only. */
-  bool durable;           /* a record of it is on stable storage */
-  struct JobRun *run;     /* while a worker is at it; of run.c */
-  GPtrArray *watchers;    /* owned by watch.c */
-  GBytes *final_reply;    /* of Get, encoded once: a final job does not change any more */
-  bool watch_pending;     /* watchers are yet to be told of a change */
-  uint64_t watched_ms;    /* when they were told last */
-  uint64_t record_due_ms; /* a write failed: when to try again; 0: none did */
+  bool durable;            /* a record of it is on stable storage */
+  struct JobRun *run;      /* while a worker is at it; of run.c */
+  struct History *history; /* while it migrates; of recorder.c */
+  uint64_t history_due_ms; /* when it is written next; 0: not said yet */
+  GPtrArray *watchers;     /* owned by watch.c */
+  GBytes *final_reply;     /* of Get, encoded once: a final job does not change any more */
+  bool watch_pending;      /* watchers are yet to be told of a change */
+  uint64_t watched_ms;     /* when they were told last */
+  uint64_t record_due_ms;  /* a write failed: when to try again; 0: none did */
 };
 
 /* A new pending job with a fresh id. */

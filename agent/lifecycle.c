@@ -10,6 +10,7 @@
 
 #include "agent/jobjson.h"
 #include "agent/log.h"
+#include "agent/recorder.h"
 #include "agent/run.h"
 #include "agent/view.h"
 #include "agent/watch.h"
@@ -77,6 +78,7 @@ static void forget_old_jobs(Agent *agent) {
   while ((job = job_table_find_expired(agent->jobs, agent->config->keep_finished, before))) {
     watch_forget(agent, job);
     store_remove(agent->store, job->id);
+    recorder_forget(agent, job);
     job_table_remove(agent->jobs, job);
   }
 }
@@ -116,6 +118,7 @@ void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *runnin
   } else {
     message = g_strdup_printf("%s: %s", mig_cause_name(job->failure.cause), job->failure.message);
   }
+  recorder_end(agent, job);
   g_clear_pointer(&job->run, run_free);
   lifecycle_enter_phase(agent, job, phase, message);
   log_end(job);

@@ -7,6 +7,7 @@
 #include "agent/jobjson.h"
 #include "agent/lifecycle.h"
 #include "agent/log.h"
+#include "agent/recorder.h"
 #include "agent/view.h"
 #include "agent/watch.h"
 #include "proto/interface.h"
@@ -84,6 +85,34 @@ static void method_get(VarlinkCall *call, json_t *parameters, gpointer user_data
   if (!job->final_reply)
     job->final_reply = varlink_encode_reply(view_job_reply(agent, job, JOB_VIEW_FULL), false);
   varlink_call_reply_encoded(call, job->final_reply, false);
+}
+
+static void on_samples(Agent *agent, const char *id, json_t *samples, gpointer user_data) {
+  Job *job = job_table_find_id(agent->jobs, id);
+  VarlinkCall *call = user_data;
+  json_t *reply;
+
+  if (!job) {
+    json_decref(samples);
+    methods_error(call, "NoSuchJob", json_pack("{ss}", "job", id));
+    return;
+  }
+  reply = view_job_reply(agent, job, JOB_VIEW_FULL);
+  json_object_set_new(reply, "samples", samples);
+  varlink_call_reply(call, reply, false);
+}
+
+static void method_get_history(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = find_job(agent, call, parameters);
+
+  if (!job)
+    return;
+  if (!recorder_get(agent, job, on_samples, varlink_call_ref(call), (GDestroyNotify)varlink_call_unref)) {
+    /* More wait for the disk than there may be connections of one user: it hangs. */
+    methods_error(call, "TooManyConnections", json_pack("{si}", "limit", HISTORY_READS_MAX));
+    varlink_call_unref(call);
+  }
 }
 
 static void method_list(VarlinkCall *call, json_t *parameters, gpointer user_data) {
@@ -295,7 +324,7 @@ static const VarlinkMethod methods[] = {
     {"List", method_list, false},         {"Watch", method_watch, true},
     {"Complete", method_complete, false}, {"Forecast", methods_forecast, false},
     {"Abort", method_abort, false},       {"Tune", method_tune, false},
-    {"GetNode", method_get_node, false},
+    {"GetNode", method_get_node, false},  {"GetHistory", method_get_history, false},
 };
 
 static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user_data) {

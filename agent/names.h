@@ -69,6 +69,9 @@
 /* a job record found at the start cannot be read, and was set aside */
 #define NAMES_MESSAGE_STORE_DAMAGED "87c3b226680f4074ae7446ca90b37865"
 
+/* what a migration's readings were cannot be read or written: a report will lack it, the job does not */
+#define NAMES_MESSAGE_HISTORY_LOST "589cafe77d2d40a38e0ecdd4686ce4cd"
+
 /* clients reached a limit: connections, or unfinished jobs */
 #define NAMES_MESSAGE_LIMIT_REACHED "737a9c0598e545a9ba350907ca6a3b13"
 

@@ -13,6 +13,7 @@
 #include "agent/lifecycle.h"
 #include "agent/link.h"
 #include "agent/log.h"
+#include "agent/recorder.h"
 #include "agent/watch.h"
 #include "agent/worker.h"
 #include "libmigrate/core/monitor.h"
@@ -222,6 +223,8 @@ static void on_sample(JobRun *run, const WorkerReport *report) {
     job->revision++;
   }
   step_monitor(run, &report->sample);
+  if (report->sample.valid && report->sample.active)
+    recorder_note(run->agent, job);
   watch_notify(run->agent, job, false);
 }
 
@@ -319,6 +322,7 @@ static void begin_anew(JobRun *run) {
   Job *job = run->job;
 
   g_clear_pointer(&job->run, run_free);
+  recorder_forget(agent, job);
   job->started_ms = 0;
   job->started_usec = 0;
   lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING,

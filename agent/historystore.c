@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Histories on the disk.
+ *
+ * Theory of Operation. A history is worth a chart and no more, so nothing waits for it: it has a directory and a thread of
+ * its own, and the records' writes and fsyncs never queue behind it. While a migration runs its file is renamed into place
+ * without an fsync: an agent that is killed loses nothing that was written, a host that crashes may lose the file. Only the
+ * last one of a job is synced. What cannot be read is set aside; the job does not care.
+ *
+ * The queue holds at most one waiting write for each job, and at most HISTORY_READS_MAX reads, in the order in which they were asked
+ * for: who reads sees what was queued to be written before.
+ *
+ * Locks: `mutex` guards queue, writes, n_reads, busy and quit. It is never held over I/O or a callback. */
+#include "agent/historystore.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gio/gio.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SUFFIX          ".json"
+#define TEMPORARY       ".tmp"
+#define BAD             ".bad"
+#define FILE_BYTES_MAX  (256 * 1024)
+#define CLOSE_WAIT_USEC (2 * G_USEC_PER_SEC)
+
+typedef enum TaskKind { TASK_WRITE, TASK_REMOVE, TASK_READ } TaskKind;
+
+typedef struct Task {
+  HistoryStore *store;
+  TaskKind kind;
+  char *id;
+  char *text; /* of a write */
+  bool last;
+  HistoryReadFunc func; /* of a read */
+  gpointer user_data;
+  GDestroyNotify free_user_data;
+  History *history; /* what was read */
+  GError *error;
+} Task;
+
+struct HistoryStore {
+  GMainContext *context;
+  uint64_t gap_ms;
+  HistoryStoreHooks hooks;
+  int directory_fd;
+  GThread *thread;
+  GMutex mutex;
+  GCond cond;
+  GQueue queue;       /* Task */
+  GHashTable *writes; /* id → the TASK_WRITE that waits */
+  unsigned n_reads;
+  bool busy;
+  bool quit;
+};
+
+static void task_free(Task *task) {
+  g_free(task->id);
+  g_free(task->text);
+  history_free(task->history);
+  if (task->free_user_data)
+    task->free_user_data(task->user_data);
+  g_clear_error(&task->error);
+  g_free(task);
+}
+
+static void set_error_errno(GError **error, const char *what, const char *name, int code) {
+  g_set_error(error, G_IO_ERROR, (gint)g_io_error_from_errno(code), "cannot %s %s: %s", what, name,
+              g_strerror(code));
+}
+
+/* --- files --- */
+
+static bool write_all(int fd, const char *data, size_t size) {
+  while (size > 0) {
+    ssize_t n = write(fd, data, size);
+
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return false;
+    data += n;
+    size -= (size_t)n;
+  }
+  return true;
+}
+
+static bool write_file(HistoryStore *store, const char *id, const char *text, bool sync, GError **error) {
+  g_autofree char *name = g_strconcat(id, SUFFIX, NULL);
+  g_autofree char *temporary = g_strconcat(id, SUFFIX, TEMPORARY, NULL);
+  const char *failed = NULL;
+  int fd, code;
+
+  fd = openat(store->directory_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) {
+    set_error_errno(error, "create", temporary, errno);
+    return false;
+  }
+  if (!write_all(fd, text, strlen(text)))
+    failed = "write";
+  else if (sync && fsync(fd) < 0)
+    failed = "sync";
+  code = errno;
+  if (close(fd) < 0 && !failed)
+    failed = "close", code = errno;
+  if (!failed && renameat(store->directory_fd, temporary, store->directory_fd, name) < 0)
+    failed = "rename", code = errno;
+  if (!failed && sync && fsync(store->directory_fd) < 0)
+    failed = "sync the directory of", code = errno;
+  if (failed) {
+    unlinkat(store->directory_fd, temporary, 0);
+    set_error_errno(error, failed, name, code);
+  }
+  return !failed;
+}
+
+/* NULL without an error: there is no such file. */
+static char *read_file(HistoryStore *store, const char *name, size_t *ret_length, GError **error) {
+  int fd = openat(store->directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  g_autofree char *text = NULL;
+  struct stat st;
+  size_t length = 0;
+  ssize_t n = 0;
+
+  if (fd < 0) {
+    if (errno != ENOENT)
+      set_error_errno(error, "open", name, errno);
+    return NULL;
+  }
+  if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_BYTES_MAX) {
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it is not a file, or over %d KiB",
+                FILE_BYTES_MAX / 1024);
+    close(fd);
+    return NULL;
+  }
+  text = g_malloc((gsize)st.st_size + 1);
+  while (length < (size_t)st.st_size &&
+         ((n = read(fd, text + length, (size_t)st.st_size - length)) > 0 || (n < 0 && errno == EINTR)))
+    length += n > 0 ? (size_t)n : 0;
+  if (n < 0)
+    set_error_errno(error, "read", name, errno);
+  close(fd);
+  if (n < 0)
+    return NULL;
+  text[length] = '\0';
+  *ret_length = length;
+  return g_steal_pointer(&text);
+}
+
+History *history_store_load(HistoryStore *store, const char *id, GError **error) {
+  g_autofree char *name = g_strconcat(id, SUFFIX, NULL);
+  g_autofree char *bad = g_strconcat(name, BAD, NULL);
+  g_autofree char *text = NULL;
+  g_autoptr(GError) local = NULL;
+  History *history = NULL;
+  size_t length = 0;
+
+  if (!store)
+    return NULL;
+  text = read_file(store, name, &length, &local);
+  if (text)
+    history = history_from_text(text, length, id, store->gap_ms, &local);
+  /* What cannot be read today may be read tomorrow: only what is no history is set aside. */
+  if (g_error_matches(local, G_IO_ERROR, G_IO_ERROR_INVALID_DATA))
+    renameat(store->directory_fd, name, store->directory_fd, bad);
+  if (local)
+    g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", name);
+  return history;
+}
+
+void history_store_sweep(HistoryStore *store, bool (*wanted)(const char *id, gpointer user_data),
+                         gpointer user_data) {
+  int fd = store ? openat(store->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+  struct dirent *entry;
+
+  if (!directory) {
+    if (fd >= 0)
+      close(fd);
+    return;
+  }
+  while ((entry = readdir(directory))) {
+    const char *dot = strchr(entry->d_name, '.');
+    g_autofree char *id = dot ? g_strndup(entry->d_name, (gsize)(dot - entry->d_name)) : NULL;
+
+    if (!id || !*id)
+      continue;
+    if (!wanted(id, user_data) || g_str_has_suffix(entry->d_name, TEMPORARY))
+      unlinkat(store->directory_fd, entry->d_name, 0);
+  }
+  closedir(directory);
+}
+
+static void remove_files(HistoryStore *store, const char *id) {
+  static const char *const suffixes[] = {SUFFIX, SUFFIX BAD};
+
+  /* What stays behind is swept at the next start. */
+  for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+    g_autofree char *name = g_strconcat(id, suffixes[i], NULL);
+
+    unlinkat(store->directory_fd, name, 0);
+  }
+}
+
+/* --- the thread --- */
+
+static gboolean deliver(gpointer data) {
+  Task *task = data;
+
+  if (task->kind == TASK_READ)
+    task->func(task->id, g_steal_pointer(&task->history), task->error, task->user_data);
+  else
+    task->store->hooks.written(task->id, task->error, task->store->hooks.user_data);
+  return G_SOURCE_REMOVE;
+}
+
+static void run_task(HistoryStore *store, Task *task) {
+  GSource *source;
+
+  switch (task->kind) {
+  case TASK_WRITE:
+    write_file(store, task->id, task->text, task->last, &task->error);
+    break;
+  case TASK_REMOVE:
+    remove_files(store, task->id);
+    task_free(task);
+    return;
+  case TASK_READ:
+    task->history = history_store_load(store, task->id, &task->error);
+    break;
+  }
+  source = g_idle_source_new();
+  g_source_set_priority(source, G_PRIORITY_DEFAULT);
+  g_source_set_callback(source, deliver, task, (GDestroyNotify)task_free);
+  g_source_attach(source, store->context);
+  g_source_unref(source);
+}
+
+static gpointer history_thread(gpointer data) {
+  HistoryStore *store = data;
+  Task *task;
+
+  g_mutex_lock(&store->mutex);
+  for (;;) {
+    while (g_queue_is_empty(&store->queue) && !store->quit)
+      g_cond_wait(&store->cond, &store->mutex);
+    task = g_queue_pop_head(&store->queue);
+    if (!task)
+      break;
+    if (task->kind == TASK_WRITE)
+      g_hash_table_remove(store->writes, task->id);
+    store->n_reads -= task->kind == TASK_READ;
+    store->busy = true;
+    g_mutex_unlock(&store->mutex);
+
+    run_task(store, task);
+
+    g_mutex_lock(&store->mutex);
+    store->busy = false;
+    g_cond_broadcast(&store->cond);
+  }
+  g_mutex_unlock(&store->mutex);
+  return NULL;
+}
+
+static Task *task_new(HistoryStore *store, TaskKind kind, const char *id) {
+  Task *task = g_new0(Task, 1);
+
+  task->store = store;
+  task->kind = kind;
+  task->id = g_strdup(id);
+  return task;
+}
+
+static void push(HistoryStore *store, Task *task) {
+  g_queue_push_tail(&store->queue, task);
+  g_cond_broadcast(&store->cond);
+}
+
+void history_store_write(HistoryStore *store, const char *id, char *text, bool last) {
+  Task *task;
+
+  if (!store) {
+    g_free(text);
+    return;
+  }
+  g_mutex_lock(&store->mutex);
+  task = g_hash_table_lookup(store->writes, id);
+  if (task) {
+    g_free(task->text);
+    task->text = text;
+    task->last = task->last || last;
+  } else {
+    task = task_new(store, TASK_WRITE, id);
+    task->text = text;
+    task->last = last;
+    g_hash_table_insert(store->writes, task->id, task);
+    push(store, task);
+  }
+  g_mutex_unlock(&store->mutex);
+}
+
+void history_store_remove(HistoryStore *store, const char *id) {
+  Task *waiting;
+
+  if (!store)
+    return;
+  g_mutex_lock(&store->mutex);
+  /* A write that still waits would come before this; one that is asked for later comes after it. */
+  waiting = g_hash_table_lookup(store->writes, id);
+  if (waiting) {
+    g_hash_table_remove(store->writes, id);
+    g_queue_remove(&store->queue, waiting);
+    task_free(waiting);
+  }
+  push(store, task_new(store, TASK_REMOVE, id));
+  g_mutex_unlock(&store->mutex);
+}
+
+bool history_store_read(HistoryStore *store, const char *id, HistoryReadFunc func, gpointer user_data,
+                        GDestroyNotify free_user_data) {
+  Task *task;
+  bool taken;
+
+  g_mutex_lock(&store->mutex);
+  taken = store->n_reads < HISTORY_READS_MAX;
+  if (taken) {
+    store->n_reads++;
+    task = task_new(store, TASK_READ, id);
+    task->func = func;
+    task->user_data = user_data;
+    task->free_user_data = free_user_data;
+    push(store, task);
+  }
+  g_mutex_unlock(&store->mutex);
+  return taken;
+}
+
+/* --- open and close --- */
+
+HistoryStore *history_store_open(const char *directory, GMainContext *context, uint64_t gap_ms,
+                                 const HistoryStoreHooks *hooks, GError **error) {
+  g_autofree char *path = g_build_filename(directory, "history", NULL);
+  HistoryStore *store;
+  int directory_fd;
+
+  if (g_mkdir_with_parents(path, 0700) < 0 ||
+      (directory_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+    set_error_errno(error, "open", path, errno);
+    return NULL;
+  }
+  store = g_new0(HistoryStore, 1);
+  store->context = g_main_context_ref(context);
+  store->gap_ms = gap_ms;
+  store->hooks = *hooks;
+  store->directory_fd = directory_fd;
+  store->writes = g_hash_table_new(g_str_hash, g_str_equal);
+  g_mutex_init(&store->mutex);
+  g_cond_init(&store->cond);
+  g_queue_init(&store->queue);
+  store->thread = g_thread_new("history", history_thread, store);
+  return store;
+}
+
+void history_store_close(HistoryStore *store) {
+  gint64 until;
+  bool idle;
+
+  if (!store)
+    return;
+  until = g_get_monotonic_time() + CLOSE_WAIT_USEC;
+  g_mutex_lock(&store->mutex);
+  store->quit = true;
+  g_cond_broadcast(&store->cond);
+  while (store->busy || !g_queue_is_empty(&store->queue))
+    if (!g_cond_wait_until(&store->cond, &store->mutex, until))
+      break;
+  idle = !store->busy && g_queue_is_empty(&store->queue);
+  g_mutex_unlock(&store->mutex);
+
+  /* A disk that hangs keeps its thread, and with it the store: the process is about to end. */
+  if (!idle)
+    return;
+  g_thread_join(store->thread);
+  close(store->directory_fd);
+  g_hash_table_unref(store->writes);
+  g_mutex_clear(&store->mutex);
+  g_cond_clear(&store->cond);
+  g_main_context_unref(store->context);
+  g_free(store);
+}
