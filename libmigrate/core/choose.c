@@ -21,7 +21,8 @@
  *   none           the migration is ended with NOT_CONVERGING, as soon as two passes have confirmed it
  *
  * A guest that was seen to change may change again: such a one is given CHANGING_PATIENCE_MS after the last change
- * before it is called hopeless. */
+ * before it is called hopeless. A change shows in the curve; or, since that has a point a pass only and passes are long,
+ * in how busy the guest's CPUs are: one that works in bursts has calm seconds, in which it dirties little. */
 
 #define LOOK_EVERY_MS 1000
 /* The bandwidth of a stream that began just now says nothing. */
@@ -29,6 +30,13 @@
 /* Passes that must have begun before our eyes before a migration is called hopeless: the third has begun. */
 #define CONFIRM_PASSES       2
 #define CHANGING_PATIENCE_MS 60000
+/* A second in which the guest's CPUs do less than that share of what they were seen to do is calm. */
+#define CALM_SHARE     0.5
+#define LOAD_WINDOW_MS 1000
+/* Of its CPUs; a guest that uses less than that cannot be told from an idle one. */
+#define LOAD_NOISE 0.02
+/* Of the deadline; past that, a pause is no longer put off. */
+#define DEADLINE_SHARE 0.5
 /* A pass that is smaller than the one before by that share gained something. */
 #define GAIN 0.005
 /* A floor of so many times the goal is far from it. */
@@ -57,14 +65,15 @@ static uint64_t since(uint64_t now, uint64_t then) {
 
 /* --- what a sample teaches --- */
 
-/* One or more passes began between two samples: how long the pass before took, on the mean, and what it left. The begin
- * of the pass under way is found from what has been sent of it. */
+/* One or more passes began between two samples: how long a pass took, and what it left, on the mean. What they all left
+ * has been sent since, but for the rest of the last one and with the rest of the one before them. The begin of the pass
+ * under way is found from what has been sent of it. */
 static void learn_from_passes(MigMonitor *monitor, const MigSample *sample) {
   const MigSample *last = &monitor->last;
   uint64_t passes = since(sample->iteration, last->iteration);
   uint64_t sent = since(sample->memory_processed_bytes, last->memory_processed_bytes);
-  uint64_t sent_of_this = passes == 1 ? since(sent, last->memory_remaining_bytes) : 0;
-  uint64_t bytes = sample->memory_remaining_bytes + sent_of_this;
+  uint64_t bytes = (sample->memory_remaining_bytes + since(sent, last->memory_remaining_bytes)) / passes;
+  uint64_t sent_of_this = since(bytes, sample->memory_remaining_bytes);
   uint64_t ago_ms = 0;
   if (sample->bandwidth_bytes_per_s > 0)
     ago_ms = (uint64_t)((double)sent_of_this * 1000.0 / (double)sample->bandwidth_bytes_per_s);
@@ -83,8 +92,36 @@ static void learn_from_passes(MigMonitor *monitor, const MigSample *sample) {
   monitor->passes_seen += (unsigned)(passes > 1000 ? 1000 : passes);
 }
 
+/* Throttled, it is not the guest that is calm. */
+static void observe_load(MigMonitor *monitor, const MigSample *sample) {
+  MigGuestLoad *load = &monitor->load;
+  uint64_t ms = since(sample->now_ms, load->from_ms);
+  if (sample->guest_cpus == 0 || sample->throttle_pct > 0) {
+    load->counting = false;
+    return;
+  }
+  if (load->counting && ms < LOAD_WINDOW_MS)
+    return;
+  if (load->counting && sample->guest_cpu_ms >= load->from_cpu_ms) {
+    double share =
+        (double)(sample->guest_cpu_ms - load->from_cpu_ms) / (double)ms / (double)sample->guest_cpus;
+    if (share > load->most_share)
+      load->most_share = share < 1 ? share : 1;
+    if (share + LOAD_NOISE < CALM_SHARE * load->most_share) {
+      load->was_calm = true;
+      load->calm_ms = sample->now_ms;
+    }
+    if (monitor->cpu_share <= 0)
+      monitor->cpu_share = share < 1 ? share : 1;
+  }
+  load->counting = true;
+  load->from_ms = sample->now_ms;
+  load->from_cpu_ms = sample->guest_cpu_ms;
+}
+
 void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
   const MigSample *last = &monitor->last;
+  observe_load(monitor, sample);
   if (first) {
     monitor->pass_start_ms = sample->iteration <= 1 ? monitor->start_ms : sample->now_ms;
     monitor->pass_bytes =
@@ -192,10 +229,34 @@ static bool take_pre_copy(MigMonitor *monitor, bool pass_began, MigAction *ret_a
          set_limit(monitor, MIG_ACTION_SET_DOWNTIME, pre_copy_limit_ms(monitor), ret_action);
 }
 
+/* Not long ago it was seen to do something else, and so may again. */
+static bool may_change(const MigMonitor *monitor) {
+  uint64_t now_ms = monitor->last.now_ms;
+  return (monitor->curve.changes > 0 && since(now_ms, monitor->changed_ms) < CHANGING_PATIENCE_MS) ||
+         (monitor->load.was_calm && since(now_ms, monitor->load.calm_ms) < CHANGING_PATIENCE_MS);
+}
+
+/* A guest that works in bursts may soon be calm, and then needs no pause. That is waited for as long as the pause is
+ * worth, and never so long that the deadline comes near. */
+static bool may_do_without(MigMonitor *monitor, const MigWayForecast *pause) {
+  uint64_t now_ms = monitor->last.now_ms, deadline_ms = mig_monitor_deadline_ms(monitor);
+  if (!may_change(monitor))
+    return false;
+  if (monitor->pause_wanted_ms == 0)
+    monitor->pause_wanted_ms = now_ms;
+  if ((double)since(now_ms, monitor->pause_wanted_ms) >= MIG_PAUSE_WEIGHT * pause->pause_s * 1000.0)
+    return false;
+  return deadline_ms == UINT64_MAX ||
+         pause->total_s * 1000.0 <= DEADLINE_SHARE * (double)since(deadline_ms, monitor->start_ms);
+}
+
 static bool take_pause(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
   uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_PAUSE_MS));
-  uint64_t limit_ms = limit_ms_of(&monitor->forecast.ways[MIG_WAY_PAUSE], goal_ms);
+  const MigWayForecast *way = &monitor->forecast.ways[MIG_WAY_PAUSE];
+  uint64_t limit_ms = limit_ms_of(way, goal_ms);
   if (!pass_began || (monitor->way == MIG_WAY_PAUSE && limit_ms <= monitor->downtime_ms))
+    return false;
+  if (monitor->way != MIG_WAY_PAUSE && may_do_without(monitor, way))
     return false;
   if (!set_limit(monitor, MIG_ACTION_PAUSE, limit_ms, ret_action))
     return false;
@@ -244,11 +305,8 @@ static bool is_stale(const MigMonitor *monitor) {
 }
 
 static bool is_hopeless(const MigMonitor *monitor) {
-  if (monitor->passes_seen < CONFIRM_PASSES || !is_stale(monitor) || throttle_may_help(monitor) ||
-      !flows(monitor))
-    return false;
-  return monitor->curve.changes == 0 ||
-         since(monitor->last.now_ms, monitor->changed_ms) >= CHANGING_PATIENCE_MS;
+  return monitor->passes_seen >= CONFIRM_PASSES && is_stale(monitor) && !throttle_may_help(monitor) &&
+         flows(monitor) && !may_change(monitor);
 }
 
 static bool give_up(MigMonitor *monitor, MigAction *ret_action) {

@@ -28,18 +28,23 @@
  *   pause          the first pass's end at which R/B fits max_pause_ms.
  *   post-copy      sends what remains and what was dirtied meanwhile once, with the guest running at the target.
  *
- * A stop-and-copy has a fixed part for the devices' state and the switch, SWITCH_S; post-copy's switch has the same. */
+ * A stop-and-copy has a fixed part for the devices' state and the switch, SWITCH_S; post-copy's is longer, POST_COPY_SWITCH_S. */
 
 /* Of an idle guest, 256 MiB, QEMU 7.2 under TCG: 43 to 65 ms of silence over 20 moves, the limit's own 10 to 20 included. */
 #define SWITCH_S 0.045
+/* Of post-copy: the same guest, 86 to 122 ms over ten moves, for the first pages that it needs come one by one. */
+#define POST_COPY_SWITCH_S 0.1
 /* From the call of libvirt to the first byte. */
 #define SETUP_S 0.1
-/* Net extra time, as a share of the whole, that a shorter pause may cost unasked. */
-#define NEARLY_FREE 0.04
+/* Net extra time, as a share of the whole, that a shorter pause may cost unasked: some seconds at most, for the walk ends
+ * at the floor. With less, a guest near the link was stopped for twice as long as by peers who wait for nothing but time. */
+#define NEARLY_FREE 0.10
 /* No pause shorter than that is worth a pass: it drowns in the switch. */
 #define WORTHLESS_S 0.012
 /* A pass that shrinks by less has reached the floor. */
 #define FLOOR_RATIO 0.98
+/* QEMU's own first throttle. */
+#define LEAST_THROTTLE_PCT 20
 /* What auto-converge aims at: each pass less than half of the one before. */
 #define TARGET_RATIO 0.45
 /* Share of the guest's work that post-copy costs while pages are missing, of a guest that writes as fast as the link
@@ -49,7 +54,6 @@
 /* What the risk of post-copy is worth: a guest on two hosts, in s for each s of it, and once. */
 #define POST_COPY_RISK      0.1
 #define POST_COPY_RISK_ONCE 0.1
-#define PAUSE_WEIGHT        5.0
 #define PASSES_MAX          200
 /* Contradiction, see mig_dirty_curve_observe(). */
 #define TOLERANCE   0.4
@@ -333,6 +337,11 @@ static double speed_at(const MigStanding *standing, unsigned throttle_pct) {
   return left < 1 ? left : 1;
 }
 
+/* QEMU throttles by letting each virtual CPU run for 10 ms and then stopping it for as long as gives the percentage. */
+static double stall_s(unsigned throttle_pct) {
+  return throttle_pct < 100 ? 0.010 * throttle_pct / (100.0 - throttle_pct) : INFINITY;
+}
+
 static unsigned next_throttle(unsigned pct) {
   return pct < 95 ? pct + 5 - pct % 5 : pct + 1;
 }
@@ -347,8 +356,8 @@ static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const M
   /* QEMU throttles once two passes in a row dirtied more than half of what they sent. */
   if (standing->throttle_pct == 0)
     walk_pass(&before);
-  for (unsigned pct = standing->throttle_pct > 0 ? standing->throttle_pct : 20; pct <= max_pct;
-       pct = next_throttle(pct)) {
+  for (unsigned pct = standing->throttle_pct > 0 ? standing->throttle_pct : LEAST_THROTTLE_PCT;
+       pct <= max_pct; pct = next_throttle(pct)) {
     Walk walk = before;
     walk.speed = speed_at(standing, pct) / speed_at(standing, standing->throttle_pct);
     Walk next = walk;
@@ -358,6 +367,7 @@ static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const M
     last = end_at(&walk, standing);
     last.downtime_s = limit_s;
     last.throttle_pct = pct;
+    last.pause_s = fmax(last.pause_s, stall_s(pct));
     last.lost_s += (last.total_s - standing->elapsed_s - before.at_s) * (1 - walk.speed);
     last.bar = bar_for(&last, standing, fmax(limit_s, WORTHLESS_S));
     if (next.bytes <= TARGET_RATIO * before.bytes)
@@ -394,14 +404,14 @@ static MigWayForecast forecast_post_copy(const MigDirtyCurve *curve, const MigSt
       .bar = standing->deadline_s > 0 && standing->elapsed_s + s > standing->deadline_s ? MIG_WAY_TOO_LATE
                                                                                         : MIG_WAY_OPEN,
       .total_s = standing->elapsed_s + s + SWITCH_S,
-      .pause_s = SWITCH_S,
+      .pause_s = POST_COPY_SWITCH_S,
       .lost_s = SWITCH_S + loss * s,
       .bytes = bytes,
   };
 }
 
 double mig_way_cost(const MigWayForecast *way) {
-  return way->total_s + PAUSE_WEIGHT * way->pause_s + way->lost_s;
+  return way->total_s + MIG_PAUSE_WEIGHT * way->pause_s + way->lost_s;
 }
 
 static double cost_of(const MigForecast *forecast, MigWay way, const MigStanding *standing) {
@@ -472,6 +482,15 @@ static MigDirtyCurve with_guess(const MigDirtyCurve *curve, double memory_bytes)
   return guess;
 }
 
+/* Each stop of the throttle is a silence, so what begins at once keeps within max_downtime_ms: a guest that works in bursts
+ * may need no more. Beyond that QEMU climbs, one by one. */
+static unsigned first_throttle(unsigned pct, const MigPolicy *policy) {
+  double goal_s = (double)mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS) / 1000.0;
+  while (pct > LEAST_THROTTLE_PCT && stall_s(pct) > goal_s)
+    pct--;
+  return pct;
+}
+
 void mig_plan(const MigProbe *probe, uint64_t memory_bytes, uint64_t bandwidth_bytes_per_s,
               const MigPolicy *policy, MigPlan *ret_plan) {
   uint64_t limit_ms = mig_downtime_limit_ms(mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS));
@@ -501,15 +520,13 @@ void mig_plan(const MigProbe *probe, uint64_t memory_bytes, uint64_t bandwidth_b
   };
   mig_forecast(&guess, &standing, policy, &open, &plan.forecast);
 
-  /* QEMU throttles on its own rule, also a guest that would converge: ask for it only where it is the way, or where
-   * nothing is known. */
+  /* QEMU throttles on its own rule, also a guest that would converge, or that post-copy moves at no such price: ask for it
+   * only where it is the way, or where no way is known. */
   const MigWayForecast *throttled = &plan.forecast.ways[MIG_WAY_AUTO_CONVERGE];
-  if (allow_auto_converge && throttled->bar == MIG_WAY_UNKNOWN) {
-    plan.auto_converge = true;
-  } else if (allow_auto_converge && plan.forecast.best != MIG_WAY_PRE_COPY &&
-             throttled->bar == MIG_WAY_OPEN) {
-    plan.auto_converge = true;
-    plan.throttle_initial_pct = throttled->throttle_pct;
+  plan.auto_converge = allow_auto_converge &&
+                       (plan.forecast.best == MIG_WAY_AUTO_CONVERGE || plan.forecast.best == MIG_WAY_COUNT);
+  if (plan.auto_converge && throttled->bar == MIG_WAY_OPEN) {
+    plan.throttle_initial_pct = first_throttle(throttled->throttle_pct, policy);
     plan.throttle_increment_pct = plan.throttle_initial_pct >= 90 ? 1 : 5;
   }
   if (plan.auto_converge)

@@ -84,7 +84,7 @@ const char *mig_way_bar_name(MigWayBar bar);
 typedef struct MigWayForecast {
   MigWayBar bar;
   double total_s;        /* from the migration's start to its end */
-  double pause_s;        /* the longest silence of the guest */
+  double pause_s;        /* the longest silence of the guest: at the switch, or of one stop of the throttle */
   double lost_s;         /* guest work lost: stopped, throttled, waiting for pages */
   double bytes;          /* still to be sent */
   double error_s;        /* total_s may be off by so much, each way */
@@ -114,7 +114,10 @@ void mig_forecast(const MigDirtyCurve *curve, const MigStanding *standing, const
  * is taken off (of a goal too short for it, half). */
 uint64_t mig_downtime_limit_ms(uint64_t goal_ms);
 
-/* What a way costs, in seconds: its time, its pause five times, the guest's lost work once. Only for comparing. */
+/* A second of silence is worth so many of a longer migration: users feel the one, and not the other. */
+#define MIG_PAUSE_WEIGHT 20.0
+
+/* What a way costs, in seconds: its time, its pause by its weight, the guest's lost work once. Only for comparing. */
 double mig_way_cost(const MigWayForecast *way);
 
 /* --- the start --- */

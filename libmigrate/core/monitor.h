@@ -35,6 +35,16 @@ typedef struct MigProgressMark {
   uint64_t at_ms;
 } MigProgressMark;
 
+/* How busy the guest's CPUs are, second by second, while nothing slows them down. */
+typedef struct MigGuestLoad {
+  bool counting; /* there is a reading to count from: these two */
+  uint64_t from_ms;
+  uint64_t from_cpu_ms;
+  double most_share; /* of its CPUs that it was seen to use in a second, 0 to 1 */
+  bool was_calm;     /* it was seen to use much less than that */
+  uint64_t calm_ms;  /* then; in the clock of the samples */
+} MigGuestLoad;
+
 /* Opaque by custom: only monitor.c and its tests look inside. A plain struct, so that it needs no memory of
  * its own. */
 typedef struct MigMonitor {
@@ -76,6 +86,8 @@ typedef struct MigMonitor {
   unsigned passes_seen;      /* that began before our eyes */
   uint64_t flow_begin_ms;    /* when bytes began to move */
   double recent_bytes_per_s; /* from the reading before to the last */
+  MigGuestLoad load;
+  uint64_t pause_wanted_ms; /* since when a pause is put off for a guest that may calm down; 0: none is */
 } MigMonitor;
 
 /* `start_ms` is when the migration began: on a re-attach the original one, so that deadlines hold. */

@@ -112,5 +112,7 @@ typedef struct MigSample {
   uint64_t throttle_pct;
   uint64_t expected_downtime_ms;
   uint64_t post_copy_requests;
+  uint64_t guest_cpu_ms;          /* of processor time that the guest's CPUs have used, since each was made */
+  uint64_t guest_cpus;            /* 0: the time above is not known */
   uint64_t bandwidth_bytes_per_s; /* smoothed by mig_bandwidth_update(); filled in by the reader */
 } MigSample;

@@ -13,7 +13,7 @@
  * or of the guest, and what QEMU does next (sim_qemu_next_us()). What QEMU does is in qemu.c. */
 
 #define JITTER_US    INT64_C(100000)
-#define TICK_US      INT64_C(1000000)
+#define TICK_US      INT64_C(250000)   /* the daemon's */
 #define KEEPALIVE_US INT64_C(30000000) /* libvirt: 5 s × 5, and until it is noticed */
 #define DOWNTIME_MS  300.0             /* migration.c: DEFAULT_MIGRATE_SET_DOWNTIME */
 #define GIVE_UP_MS   (6 * UINT64_C(3600000))
@@ -249,11 +249,12 @@ static void read_sample(Sim *sim) {
     sample->expected_downtime_ms = sim->dirty_rate > 0 ? whole(sim->synced_bytes / sim->window_rate * 1000.0)
                                                        : whole(sim->downtime_limit_ms);
   sample->post_copy_requests = whole(sim->requests);
+  sample->guest_cpu_ms = whole(sim->cpu_us / 1000.0);
+  sample->guest_cpus = 1;
 }
 
 static void step(Sim *sim, const MigSample *sample) {
   MigAction action;
-  sim->tick_us = sim->now_us + TICK_US;
   sim->strategy->step(sim->strategy_state, sample, &action);
   if (action.kind != MIG_ACTION_NONE)
     act(sim, &action);
@@ -280,13 +281,18 @@ static void poll_step(Sim *sim) {
     sim->poll_us = NEVER;
     sim->answer_us = sim->now_us + (slow ? (int64_t)slow->value_ms * 1000 : 0);
   }
-  if (sim->now_us >= sim->answer_us) {
+  if (sim->now_us >= sim->answer_us)
     answer(sim);
-  } else if (sim->answer_us != NEVER && sim->now_us >= sim->tick_us) {
-    /* the daemon's tick: no answer yet, but time goes on */
-    MigSample none = {.now_ms = (uint64_t)(sim->now_us / 1000)};
-    step(sim, &none);
-  }
+}
+
+static void tick_step(Sim *sim) {
+  MigAction action;
+  if (sim->state == STATE_OVER || sim->now_us < sim->tick_us)
+    return;
+  sim->tick_us = sim->now_us + TICK_US;
+  sim->strategy->tick(sim->strategy_state, (uint64_t)(sim->now_us / 1000), &action);
+  if (action.kind != MIG_ACTION_NONE)
+    act(sim, &action);
 }
 
 /* --- all of it --- */
@@ -325,14 +331,16 @@ static void begin(Sim *sim) {
   };
   sim_dirtying_init(&sim->dirtying, &scenario->guest, scenario->seed * 2 + 1);
   sim->random = scenario->seed * 2;
-  if (!scenario->no_probe) /* right within 10 % */
+  if (!scenario->no_probe) { /* right within 10 % */
     guest.probe_dirty_bytes_per_s =
         whole(sim_dirtying_probe(&scenario->guest) * (0.9 + 0.2 * sim_random(&sim->random)));
+    guest.probe_cpu_share = sim_dirtying_cpu_share(&sim->dirtying, 0);
+  }
   sim->nominal = (double)scenario->link.bytes_per_s;
   sim->cut_us = NEVER;
   set_link(sim);
   sim->answer_us = NEVER;
-  sim->tick_us = TICK_US;
+  sim->tick_us = sim->strategy->tick ? TICK_US : NEVER;
   sim->state_ends_us = (int64_t)sim->host.setup_ms * 1000;
   sim->strategy->start(sim->strategy_state, &sim->policy, &guest, 0, &sim->result->start);
   sim->downtime_limit_ms =
@@ -344,8 +352,7 @@ static void run(Sim *sim) {
   int64_t give_up_us = (int64_t)give_up_ms * 1000;
   while (sim->state != STATE_OVER) {
     int64_t next_us = sooner(sooner(sim->poll_us, sim->answer_us), queue_next_us(sim));
-    if (sim->answer_us != NEVER)
-      next_us = sooner(next_us, sim->tick_us);
+    next_us = sooner(next_us, sim->tick_us);
     int64_t qemu_us = sim_qemu_next_us(sim);
     next_us = sooner(next_us, sooner(qemu_us, link_next_us(sim)));
     next_us = sooner(next_us, sim_dirtying_next_us(&sim->dirtying));
@@ -362,6 +369,7 @@ static void run(Sim *sim) {
       sim_qemu_step(sim);
     queue_step(sim);
     poll_step(sim);
+    tick_step(sim);
   }
 }
 

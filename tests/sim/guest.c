@@ -111,6 +111,13 @@ double sim_dirtying_speed(const SimGuest *guest, unsigned throttle_pct) {
   return left >= busy ? 1.0 : left / busy;
 }
 
+/* What it does but write costs nothing: a calm guest uses none. */
+double sim_dirtying_cpu_share(const SimDirtying *dirtying, unsigned throttle_pct) {
+  const SimGuest *guest = dirtying->guest;
+  double busy = guest->busy_pct ? guest->busy_pct / 100.0 : 1.0;
+  return sim_dirtying_rate(dirtying) > 0 ? fmin(busy, (100.0 - throttle_pct) / 100.0) : 0;
+}
+
 double sim_dirtying_probe(const SimGuest *guest) {
   double bytes = 0;
   for (unsigned i = 0; i < SIM_REGIONS; i++)

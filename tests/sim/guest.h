@@ -36,6 +36,9 @@ double sim_dirtying_rate(const SimDirtying *dirtying);
 /* How much of its processor the guest's writing leaves when throttled by pct: its speed, 0 to 1. */
 double sim_dirtying_speed(const SimGuest *guest, unsigned throttle_pct);
 
+/* What share of its processor it uses now, throttled by pct. */
+double sim_dirtying_cpu_share(const SimDirtying *dirtying, unsigned throttle_pct);
+
 /* What a probe of one second would say. */
 double sim_dirtying_probe(const SimGuest *guest);
 

@@ -29,6 +29,10 @@ static void handoffd_step(void *state, const MigSample *sample, MigAction *ret_a
   mig_monitor_step(state, sample, ret_action);
 }
 
+static void handoffd_tick(void *state, uint64_t now_ms, MigAction *ret_action) {
+  mig_monitor_tick(state, now_ms, ret_action);
+}
+
 static void handoffd_refused(void *state, MigActionKind kind, uint64_t now_ms) {
   mig_monitor_note_refused(state, kind);
 }
@@ -40,5 +44,6 @@ const Strategy strategy_handoffd = {
     .state_size = sizeof(MigMonitor),
     .start = handoffd_start,
     .step = handoffd_step,
+    .tick = handoffd_tick,
     .refused = handoffd_refused,
 };

@@ -198,9 +198,10 @@ void sim_advance(Sim *sim, int64_t to_us) {
   else if (!sim_guest_runs_here(sim) && sim->state != STATE_FINISH)
     sim->lost_us += (double)dt_us;
   else if (sim->throttle_pct > 0 && sim_guest_runs_here(sim))
-    sim->lost_us += (double)dt_us * sim->throttle_pct / 100.0;
+    sim->lost_us += (double)dt_us * (1 - sim_dirtying_speed(&sim->scenario->guest, sim->throttle_pct));
 
   if (sim_guest_runs_here(sim)) {
+    sim->cpu_us += (double)dt_us * sim_dirtying_cpu_share(&sim->dirtying, sim->throttle_pct);
     sim_dirtying_run(&sim->dirtying, dt_us, sim_dirtying_speed(&sim->scenario->guest, sim->throttle_pct));
     if (sim->disk_sent > 0) {
       double write = (double)sim->scenario->guest.disk_write_bytes_per_s;

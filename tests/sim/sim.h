@@ -85,6 +85,7 @@ typedef struct Sim {
   unsigned queued;
 
   double lost_us, silence_us;
+  double cpu_us; /* processor time that the guest has used */
 } Sim;
 
 static inline double larger(double a, double b) {

@@ -32,6 +32,8 @@ typedef struct Strategy {
   void (*start)(void *state, const MigPolicy *policy, const StrategyGuest *guest, uint64_t now_ms,
                 StrategyStart *ret_start);
   void (*step)(void *state, const MigSample *sample, MigAction *ret_action);
+  /* Time goes on, whether there are readings or not; some times a second. May be NULL. */
+  void (*tick)(void *state, uint64_t now_ms, MigAction *ret_action);
   /* libvirt refused what step() asked for. May be NULL. */
   void (*refused)(void *state, MigActionKind kind, uint64_t now_ms);
 } Strategy;

@@ -266,8 +266,8 @@ static void test_statistics_fail_and_are_slow(void **state) {
     invalid += !scripted.seen[i].valid;
     longest = gap > longest ? gap : longest;
   }
-  assert_in_range(invalid, 100, 101); /* the second, and the daemon's tick during the slow answer */
-  assert_int_equal(longest, 1000);
+  assert_in_range(invalid, 99, 101);    /* the second */
+  assert_in_range(longest, 1500, 1510); /* the slow answer */
 }
 
 /* --- throttling --- */

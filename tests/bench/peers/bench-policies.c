@@ -22,17 +22,14 @@ enum { GIVE_UP_MS = 1800000, MOST_GOALS = 1024 };
 typedef struct Guest {
   const char *name;
   uint64_t ws_mib, rate_mib_per_s;
-  uint64_t half_ms; /* so long it writes, and so long it does not; 0: it always writes */
+  uint64_t half_ms;  /* so long it writes, and so long it does not; 0: it always writes */
+  unsigned busy_pct; /* of its CPU that it uses for it, as the lab's */
 } Guest;
 
 static const Guest guests[] = {
-    {"idle", 0, 0, 0},        {"64/20", 64, 20, 0},       {"100/40", 100, 40, 0},
-    {"100/200", 100, 200, 0}, {"bursty", 100, 200, 5000},
+    {"idle", 0, 0, 0, 0},         {"64/20", 64, 20, 0, 2},        {"100/40", 100, 40, 0, 4},
+    {"100/200", 100, 200, 0, 55}, {"bursty", 100, 200, 5000, 10},
 };
-
-/* What the lab's guest can write at most: 99 % of throttle leave it 10 to 20 MiB/s, and 90 % do not slow it. So a
- * guest that writes less has time to spare, of which the throttle takes first. */
-static const uint64_t most_mib_per_s = 1000;
 
 /* In the lab two seconds of the first burst have passed when the migration begins. Rounds begin elsewhere. */
 enum { BURST_BEGIN_MS = 2000, BURST_STEP_MS = 1700 };
@@ -40,9 +37,8 @@ enum { BURST_BEGIN_MS = 2000, BURST_STEP_MS = 1700 };
 static void make_guest(const Guest *guest, unsigned round, SimGuest *ret_guest) {
   SimPhase on = {.regions = {{guest->ws_mib * MIB, guest->rate_mib_per_s * MIB, SIM_WRITER_CYCLIC}}},
            off = {0};
-  *ret_guest = (SimGuest){.memory_bytes = 256 * MIB,
-                          .repeat = guest->half_ms > 0,
-                          .busy_pct = (unsigned)(guest->rate_mib_per_s * 100 / most_mib_per_s)};
+  *ret_guest =
+      (SimGuest){.memory_bytes = 256 * MIB, .repeat = guest->half_ms > 0, .busy_pct = guest->busy_pct};
   if (guest->half_ms == 0) {
     ret_guest->phases[0] = on;
     return;

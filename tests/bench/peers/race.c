@@ -26,7 +26,7 @@ typedef struct Options {
   char goals[1024];
   uint64_t time_limit_ms;
   uint64_t link_bytes_per_s;
-  uint64_t probe_bytes_per_s;
+  bool no_probe;
   const char *trace; /* a file for the samples, or NULL */
 } Options;
 
@@ -252,17 +252,27 @@ static void print_result(const Race *race, bool success) {
   puts("]}");
 }
 
-/* The strategy's wishes for the start, as the driver takes them: goals, of which it makes flags and parameters. */
-static void make_request(Race *race, const MigDomainFacts *facts, void *state, const MigPolicy *policy) {
-  const Options *options = race->options;
-  StrategyGuest guest = {
+/* What is known before the start. All are probed, whether they use it or not, so that the guest is of the same age for all
+ * where its phase matters. */
+static void look_at_guest(const Race *race, const MigDomainFacts *facts, StrategyGuest *ret_guest) {
+  g_autoptr(GError) error = NULL;
+  *ret_guest = (StrategyGuest){
       .memory_bytes = facts->memory_bytes,
-      .disk_bytes = 0,
-      .probe_dirty_bytes_per_s = options->probe_bytes_per_s,
-      .link_bytes_per_s = options->link_bytes_per_s,
+      .probe_dirty_bytes_per_s = UINT64_MAX,
+      .link_bytes_per_s = race->options->link_bytes_per_s,
       .passthrough = facts->passthrough,
   };
-  race->strategy->start(state, policy, &guest, race->began_ms, &race->start);
+  if (!race->options->no_probe &&
+      !race->driver->ops->probe_dirty_rate(race->conn, facts->uuid, 1, &ret_guest->probe_dirty_bytes_per_s,
+                                           &ret_guest->probe_cpu_share, &error))
+    fprintf(stderr, "race: %s\n", error->message);
+}
+
+/* The strategy's wishes for the start, as the driver takes them: goals, of which it makes flags and parameters. */
+static void make_request(Race *race, const MigDomainFacts *facts, const StrategyGuest *guest, void *state,
+                         const MigPolicy *policy) {
+  const Options *options = race->options;
+  race->strategy->start(state, policy, guest, race->began_ms, &race->start);
 
   MigMigrateRequest *request = &race->request;
   g_strlcpy(request->uuid, facts->uuid, sizeof(request->uuid));
@@ -297,8 +307,10 @@ static int run(const Options *options, const Strategy *strategy, bool on_iterati
     fail(options->trace, g_strerror(errno));
 
   g_autofree void *state = g_malloc0(strategy->state_size);
+  StrategyGuest guest;
+  look_at_guest(&race, &facts, &guest);
   race.began_ms = now_ms();
-  make_request(&race, &facts, state, policy);
+  make_request(&race, &facts, &guest, state, policy);
   GThread *thread = g_thread_new("migrate", migrate_thread, &race);
   steer(&race, state);
   g_thread_join(thread);
@@ -326,7 +338,7 @@ static int run(const Options *options, const Strategy *strategy, bool on_iterati
 static int usage(FILE *out) {
   fputs(
       "race --source URI --target URI --domain NAME --strategy NAME [--policy CLASS] [--set KEY=VALUE]...\n"
-      "     [--migrate-uri URI] [--time-limit S] [--link BYTES_PER_S] [--probe BYTES_PER_S] [--trace FILE]\n"
+      "     [--migrate-uri URI] [--time-limit S] [--link BYTES_PER_S] [--no-probe] [--trace FILE]\n"
       "Moves a guest and prints one JSON object. URIs: the source's as seen from here, the target's as seen\n"
       "from there. NAME is handoffd or a peer (bench-policies --list).\n",
       out);
@@ -343,11 +355,11 @@ int main(int argc, char **argv) {
                                         {"time-limit", 1, NULL, 'l'},
                                         {"migrate-uri", 1, NULL, 'm'},
                                         {"link", 1, NULL, 'L'},
-                                        {"probe", 1, NULL, 'P'},
+                                        {"no-probe", 0, NULL, 'P'},
                                         {"trace", 1, NULL, 'T'},
                                         {"help", 0, NULL, 'h'},
                                         {0}};
-  Options options = {.policy = "plain", .time_limit_ms = 20000, .probe_bytes_per_s = UINT64_MAX};
+  Options options = {.policy = "plain", .time_limit_ms = 20000};
   for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
     size_t used = strlen(options.goals);
     switch (c) {
@@ -379,7 +391,7 @@ int main(int argc, char **argv) {
       options.link_bytes_per_s = strtoull(optarg, NULL, 10);
       break;
     case 'P':
-      options.probe_bytes_per_s = strtoull(optarg, NULL, 10);
+      options.no_probe = true;
       break;
     case 'T':
       options.trace = optarg;

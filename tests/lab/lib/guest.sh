@@ -43,7 +43,7 @@ TEXT
 guest_talks() { grep -q '^# ' "$LAB_DIR/guests/$1/serial"; }
 
 verb_guest() {
-    local node=a memory=256 ws=0 rate=0 phases='' fill='' sweep=4 uuid='' kind=persistent
+    local node=a memory=256 ws=0 rate=0 phases='' fill='' sweep=4 work=0 uuid='' kind=persistent
     local devices='' domain='' print='' name=${1:-} dir xml
     check_name "$name"
     shift
@@ -56,6 +56,7 @@ verb_guest() {
         --phases) phases=${2:?}; shift ;;
         --fill) fill=${2:?}; shift ;;
         --sweep) sweep=${2:?}; shift ;;
+        --work) work=${2:?}; shift ;;
         --uuid) uuid=${2:?}; shift ;;
         --xml-extra) devices=$(cat "${2:?}"); shift ;;
         --xml-domain) domain=$(cat "${2:?}"); shift ;;
@@ -68,14 +69,14 @@ verb_guest() {
     need_node "$node"
     [[ -n $phases ]] || phases=$ws/$rate
     [[ $phases =~ ^[0-9]+/[0-9]+(:[0-9]+)?(,[0-9]+/[0-9]+:[0-9]+)*$ ]] || usage_error "not phases: '$phases'"
-    [[ $memory$fill$sweep =~ ^[0-9]+$ ]] || usage_error "sizes and rates are whole MiB"
+    [[ $memory$fill$sweep$work =~ ^[0-9]+$ ]] || usage_error "sizes and rates are whole MiB, --work is a whole number"
     ((memory >= 8)) || usage_error "a guest needs 8 MiB"
     [[ -n $uuid ]] || uuid=$(uuid_of "$LAB_DIR/guest/$name")
 
     dir=$LAB_DIR/guests/$name
     [[ -e $LAB_DIR/tsc-khz ]] || "$LAB_BIN/lab-record" tsc-khz >"$LAB_DIR/tsc-khz"
     xml=$(print_domain_xml "$name" "$uuid" "$memory" \
-        "tsc_khz=$(cat "$LAB_DIR/tsc-khz") phases=$phases sweep=$sweep${fill:+ fill=$fill}" "$devices" "$domain")
+        "tsc_khz=$(cat "$LAB_DIR/tsc-khz") phases=$phases sweep=$sweep work=$work${fill:+ fill=$fill}" "$devices" "$domain")
     if [[ -n $print ]]; then
         printf '%s\n' "$xml"
         return
