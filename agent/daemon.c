@@ -209,6 +209,8 @@ int daemon_run(int argc, char **argv, DaemonDriverFunc driver_new) {
     return status;
   set_defaults(&options);
   log_open();
+  /* libvirt writes to the socket of a libvirtd that was killed. systemd would see to it as well. */
+  signal(SIGPIPE, SIG_IGN);
   /* GLib registers an error domain at its first use: not by two threads at once. */
   (void)mig_virt_error_quark();
   raise_descriptor_limit();

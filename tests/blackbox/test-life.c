@@ -28,6 +28,16 @@ static void it_ends_on_sigterm_and_takes_its_socket_away(void **state) {
   assert_clean_end(bb, SIGINT);
 }
 
+/* libvirt writes to the socket of a libvirtd that was killed: by default that would end the agent, too. */
+static void a_broken_pipe_does_not_end_it(void **state) {
+  Bb *bb = *state;
+
+  bb_start(bb);
+  assert_int_equal(kill(bb->pid, SIGPIPE), 0);
+  client_call(bb_connect(bb), "GetNode", NULL);
+  assert_clean_end(bb, SIGTERM);
+}
+
 static void its_end_leaves_the_migration_running(void **state) {
   Bb *bb = *state;
   Client *watcher;
@@ -239,6 +249,7 @@ int main(void) {
   Tests tests = {0};
 
   TESTS_ADD(&tests, it_ends_on_sigterm_and_takes_its_socket_away);
+  TESTS_ADD(&tests, a_broken_pipe_does_not_end_it);
   TESTS_ADD(&tests, its_end_leaves_the_migration_running);
   TESTS_ADD(&tests, it_ends_in_time_though_libvirtd_hangs);
   TESTS_ADD(&tests, a_stale_socket_is_replaced);
