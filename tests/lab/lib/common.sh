@@ -6,7 +6,7 @@
 LAB_DIR=$(realpath -m -- "$LAB_DIR")
 LAB_BIN=$LAB_DIR/bin
 LAB_NODES=(a b c d e)
-LAB_HELPERS=(lab-ns lab-record lab-report)
+LAB_HELPERS=(lab-ns lab-record lab-report lab-forward)
 export LC_ALL=C
 
 say() { printf 'lab: %s\n' "$*" >&2; }

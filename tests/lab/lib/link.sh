@@ -100,3 +100,34 @@ print_links() {
             "$([[ ! -e $LAB_DIR/wire/$one$two.cut ]] || echo '  cut')"
     done < <(pairs)
 }
+
+# A migration stream that goes through here can be broken while the link is fine: with `forward a 49300 b` the migrate
+# URI is tcp://10.77.0.1:49300, and b's QEMU listens at 49300.
+verb_forward() {
+    local dir pid
+    (($# == 3)) || usage_error "forward needs a node, a port and the node to forward to"
+    need_node "$1"
+    need_node "$3"
+    [[ $2 =~ ^[0-9]+$ ]] || usage_error "not a port: '$2'"
+    dir=$LAB_DIR/node-$1
+    forward_end "$1"
+    pid=$(node_pid "$1")
+    "$LAB_BIN/lab-ns" enter -d "$dir/forward.log" "$pid" \
+        "$LAB_BIN/lab-forward" /run/lab-forward.pid "$(node_address "$1")" "$2" "$(node_address "$3")" "$2"
+    wait_for 5 test -e "$dir/run/lab-forward.pid" || die "the forwarder does not start; see $dir/forward.log"
+}
+
+forward_signal() { in_node "$1" pm kill "-$2" "$(cat "$LAB_DIR/node-$1/run/lab-forward.pid")"; }
+
+forward_end() {
+    [[ -e $LAB_DIR/node-$1/run/lab-forward.pid ]] || return 0
+    forward_signal "$1" KILL 2>/dev/null || true
+    rm -f "$LAB_DIR/node-$1/run/lab-forward.pid"
+}
+
+verb_break() {
+    (($# == 1)) || usage_error "break needs a node"
+    need_node "$1"
+    [[ -e $LAB_DIR/node-$1/run/lab-forward.pid ]] || usage_error "no forwarder runs on node $1"
+    forward_signal "$1" USR1
+}

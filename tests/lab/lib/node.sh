@@ -245,6 +245,21 @@ verb_libvirtd() {
     esac
 }
 
+verb_qemu() {
+    local file pid signal
+    (($# == 3)) || usage_error "qemu needs a node, a guest and what to do"
+    need_node "$1"
+    file=$LAB_DIR/node-$1/run/libvirt/qemu/$2.pid # in the node's namespace
+    case $3 in
+    kill) signal=KILL ;;
+    pause) signal=STOP ;;
+    resume) signal=CONT ;;
+    *) usage_error "qemu cannot '$3'" ;;
+    esac
+    pid=$(cat "$file" 2>/dev/null) || die "guest $2 has no QEMU on node $1"
+    in_node "$1" pm kill "-$signal" "$pid"
+}
+
 verb_log() {
     (($# >= 1)) || usage_error "log needs a node"
     need_node "$1"

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""One move under faults: carries a case out, and judges what came of it."""
+import json
+import threading
+import time
+
+from case import GUESTS, POLICIES
+from lab import TARGET_URI, VarlinkError
+
+FINAL = ("succeeded", "failed", "aborted")
+GUEST = "chaos"
+POLL_S = 0.02
+SILENT_S = 0.03  # three heartbeats
+MOMENT_WAIT_S = 60
+FINAL_WAIT_S = 150  # after the last fault was undone
+
+
+class Move:
+    def __init__(self, lab, case, port):
+        self.lab, self.case, self.port = lab, case, port
+        self.job = None  # as last seen
+        self.job_id = None
+        self.phase_seen = "prepare"
+        self.switched = False  # its heartbeat paused while little was left to copy
+        self.fired = []  # (fault, phase, what happened), as they struck
+        self.notes = []
+        self.history = {}  # seq: event
+        self.revision = 0
+        self.died_lawfully = False
+        self.threads = []
+        self.started = time.monotonic()
+
+    def note(self, text):
+        self.notes.append(f"{time.monotonic() - self.started:6.2f} s  {text}")
+
+    # --- faults ---
+
+    def strike(self, fault):
+        if self.is_final():
+            self.fired.append((fault, "missed", "the job was over"))
+            self.note(f"{fault}: too late, the job is over")
+            return
+        phase = self.phase_seen
+        self.note(f"{fault} in {phase}")
+        struck = [fault, phase, ""]
+        self.fired.append(struck)
+        try:
+            struck[2] = getattr(self, "do_" + fault.kind.replace("-", "_"))(fault) or ""
+        except (RuntimeError, OSError) as error:
+            struck[2] = f"could not: {error}"
+        self.note(f"{fault}: over {struck[2]}")
+
+    def do_agent_kill(self, fault):
+        with self.lab.agent_lock:
+            self.lab.agent_end()
+            time.sleep(fault.length_ms / 1000)
+            self.lab.agent_start()
+
+    def libvirtd_kill(self, node, fault):
+        self.lab.run("libvirtd", node, "kill")
+        time.sleep(fault.length_ms / 1000)
+        self.lab.restart_libvirtd(node)
+
+    def libvirtd_stop(self, node, fault):
+        self.lab.run("libvirtd", node, "pause")
+        time.sleep(fault.length_ms / 1000)
+        self.lab.run("libvirtd", node, "resume")
+
+    def do_source_libvirtd_kill(self, fault):
+        self.libvirtd_kill("a", fault)
+
+    def do_target_libvirtd_kill(self, fault):
+        self.libvirtd_kill("b", fault)
+
+    def do_source_libvirtd_stop(self, fault):
+        self.libvirtd_stop("a", fault)
+
+    def do_target_libvirtd_stop(self, fault):
+        self.libvirtd_stop("b", fault)
+
+    def do_link_cut(self, fault):
+        self.lab.run("cut", *(["--silent"] if fault.silent else []))
+        time.sleep(fault.length_ms / 1000)
+        self.lab.run("heal")
+
+    def do_stream_break(self, _fault):
+        self.lab.run("break", "a")
+
+    def do_abort(self, _fault):
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            try:
+                self.lab.call("Abort", job=self.job_id)
+                return "accepted"
+            except VarlinkError as error:
+                return f"refused: {error}"
+            except OSError:
+                time.sleep(0.05)
+        return "could not: the agent does not answer"
+
+    def do_target_qemu_kill(self, _fault):
+        # From the switchover on the target has the only copy.
+        lawful = self.switched or self.phase_seen == "post-copy"
+        until = time.monotonic() + 3
+        while True:
+            try:
+                self.lab.run("qemu", "b", GUEST, "kill")
+                break
+            except RuntimeError:
+                if time.monotonic() > until or self.is_final():
+                    return "there was none"
+                time.sleep(0.05)
+        self.died_lawfully = lawful or self.switched
+        return None
+
+    # --- the way through a move ---
+
+    def is_final(self):
+        return self.job is not None and self.job["phase"] in FINAL
+
+    def look(self):
+        """The job as it is now; what it told before must still be there."""
+        try:
+            job = self.lab.call("Get", job=self.job_id)["job"]
+        except (OSError, VarlinkError):
+            return
+        if job["revision"] < self.revision:
+            self.note(f"BROKEN HISTORY: revision {job['revision']} after {self.revision}")
+        self.revision = job["revision"]
+        for event in job["events"]:
+            known = self.history.setdefault(event["seq"], event)
+            if known != event:
+                self.note(f"BROKEN HISTORY: event {event['seq']} was {known['message']!r}, is {event['message']!r}")
+                self.history[event["seq"]] = event
+        self.job = job
+
+    def follow(self):
+        """Until the moment is there, or the job is over. True: it is there."""
+        size, grown = self.lab.serial_size(GUEST), time.monotonic()
+        until = grown + MOMENT_WAIT_S
+        looked = 0.0
+        while time.monotonic() < until:
+            now = time.monotonic()
+            new_size = self.lab.serial_size(GUEST)
+            silent = now - grown > SILENT_S and new_size == size
+            if new_size != size:
+                size, grown = new_size, now
+            if now - looked > POLL_S:
+                self.look()
+                looked = now
+            self.note_phase(silent)
+            if self.is_final():
+                return False
+            if self.phase_seen == self.case.moment:
+                return True
+            time.sleep(0.003)
+        self.note("the moment did not come")
+        return False
+
+    def note_phase(self, silent):
+        job = self.job
+        if not job or job["phase"] not in ("migrating", "recovering"):
+            return
+        progress = job.get("progress") or {}
+        total, remaining = progress.get("memory_total_bytes", 0), progress.get("memory_remaining_bytes", 0)
+        if job["stage"] == "post_copy":
+            self.phase_seen = "end" if total and remaining < total * 0.08 else "post-copy"
+        elif self.switched:
+            self.phase_seen = "switchover" if silent else "end"
+        elif total and silent and (progress.get("iteration", 0) >= 2 or remaining < total * 0.4):
+            self.switched = True
+            self.phase_seen = "switchover"
+        elif progress.get("memory_processed_bytes", 0) > 0:
+            self.phase_seen = "pre-copy"
+
+    def begin(self):
+        memory, phases = GUESTS[self.case.guest]
+        arguments = ["--memory", str(memory), "--phases", phases, "--sweep", "16"]
+        self.lab.run("link", f"{self.case.link_mbit}mbit")
+        self.lab.run("guest", GUEST, *arguments, *(["--transient"] if self.case.transient else []))
+        policy = dict(POLICIES[self.case.policy])
+        if self.case.patient:
+            policy["completion_timeout_s_per_gib"] = 2000
+        parameters = {"domain": GUEST, "target": TARGET_URI, "policy": policy}
+        if self.case.forward:
+            self.lab.run("forward", "a", str(self.port), "b")
+            parameters["migrate_uri"] = f"tcp://10.77.0.1:{self.port}"
+        self.lab.run("mark", GUEST)
+        self.started = time.monotonic()
+        self.job = self.lab.call("Start", **parameters)["job"]
+        self.job_id = self.job["id"]
+
+    def run(self):
+        self.begin()
+        if self.follow():
+            time.sleep(self.case.offset_ms / 1000)
+            for fault in self.case.faults:
+                thread = threading.Timer(fault.delay_ms / 1000, self.strike, [fault])
+                thread.start()
+                self.threads.append(thread)
+        healed = time.monotonic()
+        while not self.is_final() or any(thread.is_alive() for thread in self.threads):
+            if any(thread.is_alive() for thread in self.threads):
+                healed = time.monotonic()
+            if time.monotonic() > healed + FINAL_WAIT_S:
+                self.note("the job does not end")
+                break
+            if not self.is_final():
+                self.look()
+                if self.job["stage"] == "post_copy":
+                    self.phase_seen = "post-copy"
+            time.sleep(POLL_S)
+        return self.judge()
+
+    # --- what came of it ---
+
+    def outcome(self):
+        failure = (self.job or {}).get("failure")
+        return failure["cause"] if failure else (self.job or {}).get("phase", "lost")
+
+    def ends_agree(self, truth, where):
+        """What is wrong with where the guest is; the lab's truth against the agent's word."""
+        job, running_on = self.job, truth["running_on"]
+        says = job.get("result", {}).get("running_at")
+        if job["phase"] == "succeeded":
+            expected = "b"
+        else:
+            expected = {"source": "a", "target": "b"}.get(says)
+        if not running_on and self.died_lawfully:
+            if (job["phase"], says, self.outcome()) != ("failed", "none", "GUEST_STOPPED"):
+                yield f"its only copy was killed, and the job says {job['phase']}, {self.outcome()}, running at {says}"
+            return
+        if running_on != [expected]:
+            yield f"it runs on {running_on or 'no node'}, the job says {job['phase']}, running at {says} (states {where})"
+        if truth["bad_pages"] or truth["time_backwards"] or truth["restarts"]:
+            yield f"bad pages {truth['bad_pages']}, time backwards {truth['time_backwards']}, restarts {truth['restarts']}"
+        if len(running_on) == 1 and truth["silent_now_ms"] > 1000:
+            yield f"its heartbeat is silent for {truth['silent_now_ms']} ms"
+
+    def leftovers(self, truth):
+        for node in "ab":
+            if node in truth["running_on"]:
+                continue
+            domains = self.lab.domains(node)
+            if self.died_lawfully and not truth["running_on"] and node == "a":
+                continue  # libvirt keeps what post-copy left at the source; the job says so
+            if GUEST in domains and not (node == "a" and not self.case.transient and not truth["running_on"]):
+                yield f"node {node} still has the domain: {domains[GUEST]}"
+            for process in self.lab.qemu_processes(node):
+                yield f"node {node} still has a QEMU: {process[:60]}"
+
+    def judge(self):
+        """Everything that is wrong, in words."""
+        wrong = []
+        if not self.is_final():
+            wrong.append(f"the job is {self.job['phase'] if self.job else 'unknown'}: {(self.job or {}).get('next_action')}")
+        if self.lab.agent_end_status() is not None:
+            wrong.append(f"the agent died by itself, status {self.lab.agent_end_status()}")
+        wrong += [note for note in self.notes if "BROKEN HISTORY" in note]
+        wrong += [f"{fault}: {what}" for fault, _, what in self.fired if what.startswith("could not")]
+        truth = json.loads(self.lab.run("truth", GUEST))
+        self.note(f"truth: {truth['states']}, silent for {truth['longest_silence_ms']} ms at the longest")
+        if self.is_final():
+            wrong += self.ends_agree(truth, truth["states"])
+            left = list(self.leftovers(truth))
+            until = time.monotonic() + 10
+            while left and time.monotonic() < until:
+                time.sleep(0.5)
+                left = list(self.leftovers(truth))
+            wrong += left
+            numbers = sorted(event["seq"] for event in self.job["events"])
+            if numbers != list(range(1, len(numbers) + 1)):
+                wrong.append(f"its history has gaps: {numbers}")
+            wrong += self.cause_is_true()
+        return wrong
+
+    def cause_is_true(self):
+        """The first cause: of an abort that came first and was accepted, nothing else can be."""
+        first = self.fired[0] if self.fired else None
+        if first and first[0].kind == "abort" and first[2] == "accepted" and self.job["phase"] != "succeeded":
+            if self.outcome() not in ("USER_ABORT", "NOT_CONVERGING", "DEADLINE"):
+                yield f"aborted first, and the cause is {self.outcome()}"
+        if not any(phase != "missed" for _, phase, _ in self.fired):
+            if self.outcome() not in ("succeeded", "NOT_CONVERGING", "DEADLINE"):
+                yield f"nothing was done to it, and it ended as {self.outcome()}"
+        if self.outcome() == "INTERNAL":
+            yield "INTERNAL is no cause"
