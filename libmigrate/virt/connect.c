@@ -8,8 +8,10 @@
  * stopped, or a host that drops packets, holds it for minutes or for good. So each open runs on a thread of
  * its own, an *attempt*, and the caller waits for the attempt for as long as it likes. An attempt that nobody
  * waits for any more is *abandoned*: when it ends it closes what it got. Since a hung server would collect a
- * thread and a socket with each new try, a later open of the same URI takes the abandoned attempt over
- * instead of starting another, and their number is limited.
+ * thread and a socket with each new try, a later open of the same URI takes an abandoned attempt over
+ * instead of starting another, and their number is limited. It takes none over that is old, unless there are
+ * some already: an attempt that was begun while the link was cut asks again ever more seldom, and would notice
+ * late that the link is back.
  *
  * Closing is the same backwards: virConnectClose() waits for the server's answer, so the last reference gives
  * the connection to a thread which ends when the server answers or keepalive gives it up.
@@ -17,7 +19,9 @@
  * Locks: opener->lock guards the list and every attempt's fields. It is never held while libvirt is called.
  */
 
-#define ABANDONED_MAX 64
+#define ABANDONED_MAX         64
+#define ABANDONED_PER_URI_MAX 4
+#define FRESH_USEC            (4 * G_USEC_PER_SEC)
 
 struct MigOpener {
   gint refs; /* the driver's, each connection's, each attempt's */
@@ -29,6 +33,7 @@ struct MigOpener {
 typedef struct Attempt {
   MigOpener *opener;
   char *uri;
+  gint64 begun_usec;
   bool waited_for; /* else it is in the list, or done */
   bool ended;
   MigEventSink *sink; /* NULL: no events are wanted */
@@ -139,13 +144,24 @@ static gpointer attempt_thread(gpointer data) {
 
 /* With the lock held. */
 static Attempt *take_over(MigOpener *opener, const char *uri, bool with_events) {
-  for (guint i = 0; i < opener->abandoned->len; i++) {
-    Attempt *attempt = g_ptr_array_index(opener->abandoned, i);
+  guint youngest = 0, n = 0;
 
-    if (strcmp(attempt->uri, uri) == 0 && (attempt->sink != NULL) == with_events)
-      return g_ptr_array_remove_index_fast(opener->abandoned, i);
+  for (guint i = 0; i < opener->abandoned->len; i++) {
+    const Attempt *attempt = g_ptr_array_index(opener->abandoned, i);
+    const Attempt *other = g_ptr_array_index(opener->abandoned, youngest);
+
+    if (strcmp(attempt->uri, uri) != 0 || (attempt->sink != NULL) != with_events)
+      continue;
+    if (n++ == 0 || attempt->begun_usec > other->begun_usec)
+      youngest = i;
   }
-  return NULL;
+  if (n == 0)
+    return NULL;
+  if (n < ABANDONED_PER_URI_MAX &&
+      ((const Attempt *)g_ptr_array_index(opener->abandoned, youngest))->begun_usec + FRESH_USEC <
+          g_get_monotonic_time())
+    return NULL;
+  return g_ptr_array_remove_index_fast(opener->abandoned, youngest);
 }
 
 virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned timeout_ms,
@@ -174,6 +190,7 @@ virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned ti
     attempt = g_new0(Attempt, 1);
     attempt->opener = mig_opener_ref(opener);
     attempt->uri = g_strdup(uri);
+    attempt->begun_usec = g_get_monotonic_time();
     attempt->sink = ret_sink ? mig_event_sink_new(NULL, NULL) : NULL;
   }
   attempt->waited_for = true;

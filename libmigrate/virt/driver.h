@@ -75,7 +75,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainFacts, mig_domain_facts_clear)
 typedef struct MigDomainStatus {
   MigEndState state;
   bool persistent;
-  bool job_active; /* a migration job, outgoing or incoming */
+  bool
+      start_failed; /* inactive because its last start, or the migration into it, failed: its CPUs never ran */
+  bool job_active;  /* a migration job, outgoing or incoming */
   bool job_outgoing;
 } MigDomainStatus;
 
@@ -133,6 +135,10 @@ typedef struct MigDriverOps {
   /* No event is delivered once it has returned. Never waits for a server that does not answer. */
   void (*close)(MigConn *conn);
   bool (*is_alive)(MigConn *conn);
+
+  /* Is there a way over the network to where the URI's libvirtd listens? True also where only a connection can tell.
+   * Quick, where a connection of before the cut is slow to notice; for when nothing else answers. */
+  bool (*reachable)(MigDriver *driver, const char *uri, unsigned timeout_ms, GError **error);
 
   bool (*host_facts)(MigConn *conn, MigHostFacts *ret_facts, GError **error);
 

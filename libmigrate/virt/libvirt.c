@@ -63,6 +63,7 @@ static const MigDriverOps ops = {
     .open = libvirt_open,
     .close = libvirt_close,
     .is_alive = libvirt_is_alive,
+    .reachable = mig_libvirt_reachable,
     .host_facts = mig_libvirt_host_facts,
     .domain_facts = mig_libvirt_domain_facts,
     .domain_status = mig_libvirt_domain_status,

@@ -246,3 +246,4 @@ bool mig_libvirt_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_p
 bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, GError **error);
 bool mig_libvirt_suspend(MigConn *conn, const char *uuid, GError **error);
 bool mig_libvirt_resume(MigConn *conn, const char *uuid, GError **error);
+bool mig_libvirt_reachable(MigDriver *driver, const char *uri, unsigned timeout_ms, GError **error);

@@ -288,6 +288,24 @@ static bool fake_is_alive(MigConn *conn) {
   return alive;
 }
 
+static bool fake_reachable(MigDriver *driver, const char *uri, unsigned timeout_ms, GError **error) {
+  g_autofree char *path = NULL, *host = NULL;
+  FakeWorld *world;
+  bool ok;
+
+  if (!parse_uri(uri, &path, &host))
+    return true;
+  world = world_of((FakeDriver *)driver, path);
+  /* The kernel of a host answers for a libvirtd that hangs. */
+  g_mutex_lock(&world->lock);
+  ok = catch_up(world) && host_reachable(world, host);
+  g_mutex_unlock(&world->lock);
+  if (!ok)
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "no way to host %s", host);
+  fake_world_unref(world);
+  return ok;
+}
+
 /* ---- facts
  * ------------------------------------------------------------------------------------------------- */
 
@@ -710,6 +728,7 @@ MigDriver *fake_driver_new(void) {
       .open = fake_open,
       .close = fake_close,
       .is_alive = fake_is_alive,
+      .reachable = fake_reachable,
       .host_facts = fake_host_facts,
       .domain_facts = fake_domain_facts,
       .domain_status = fake_domain_status,

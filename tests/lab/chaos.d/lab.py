@@ -178,4 +178,7 @@ class Lab:
                 path = os.path.join(self.directory, f"node-{node}", name)
                 if os.path.exists(path):
                     shutil.copy(path, into)
+        for name in ("recorder.log",):
+            if os.path.exists(os.path.join(self.directory, name)):
+                shutil.copy(os.path.join(self.directory, name), directory)
         shutil.copytree(os.path.join(self.directory, "guests"), os.path.join(directory, "guests"), dirs_exist_ok=True)

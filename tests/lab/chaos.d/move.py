@@ -241,10 +241,11 @@ class Move:
         for node in "ab":
             if node in truth["running_on"]:
                 continue
+            if self.died_lawfully and not truth["running_on"]:
+                # Its definition, as of any guest that has stopped, and at the source what post-copy left there.
+                continue
             domains = self.lab.domains(node)
-            if self.died_lawfully and not truth["running_on"] and node == "a":
-                continue  # libvirt keeps what post-copy left at the source; the job says so
-            if GUEST in domains and not (node == "a" and not self.case.transient and not truth["running_on"]):
+            if GUEST in domains:
                 yield f"node {node} still has the domain: {domains[GUEST]}"
             for process in self.lab.qemu_processes(node):
                 yield f"node {node} still has a QEMU: {process[:60]}"

@@ -3,6 +3,7 @@
 #include "libmigrate/virt/libvirt.h"
 #include "tests/unit/virt/cmocka-all.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -220,6 +221,64 @@ static void threads_share_a_connection(void **state) {
   driver->ops->close(conn);
 }
 
+/* At a port of its own, for that many clients that nobody accepts. */
+static int tcp_server(int backlog, unsigned *ret_port) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  socklen_t size = sizeof address;
+
+  assert_true(fd >= 0);
+  assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+  assert_int_equal(listen(fd, backlog), 0);
+  assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+  *ret_port = ntohs(address.sin_port);
+  return fd;
+}
+
+static void the_way_to_a_host_is_seen_without_a_connection_of_libvirts(void **state) {
+  g_autoptr(GError) error = NULL;
+  g_autofree char *uri = NULL;
+  unsigned port;
+  int fd = tcp_server(4, &port);
+
+  uri = g_strdup_printf("qemu+tcp://127.0.0.1:%u/system", port);
+  assert_true(driver->ops->reachable(driver, uri, 1000, &error));
+  assert_null(error);
+  close(fd);
+  assert_false(driver->ops->reachable(driver, uri, 1000, &error));
+  assert_int_equal(error->code, MIG_VIRT_ERROR_UNREACHABLE);
+  assert_non_null(strstr(error->message, "no way to 127.0.0.1"));
+}
+
+/* Its queue is full: the kernel drops what asks for more, as a link does that is cut. */
+static void a_way_that_swallows_packets_costs_the_time_asked_for(void **state) {
+  g_autoptr(GError) error = NULL;
+  g_autofree char *uri = NULL;
+  gint64 begin, took_ms;
+  unsigned port;
+  int fd = tcp_server(0, &port);
+
+  uri = g_strdup_printf("qemu+tls://127.0.0.1:%u/system", port);
+  for (int i = 0; i < 4; i++)
+    if (!driver->ops->reachable(driver, uri, 200, NULL))
+      break;
+  begin = g_get_monotonic_time();
+  assert_false(driver->ops->reachable(driver, uri, 300, &error));
+  took_ms = (g_get_monotonic_time() - begin) / 1000;
+  assert_int_equal(error->code, MIG_VIRT_ERROR_TIMEOUT);
+  assert_in_range(took_ms, 295, 2000);
+  close(fd);
+}
+
+static void where_only_a_connection_can_tell_the_way_counts_as_there(void **state) {
+  static const char *const uris[] = {"test:///default", "qemu:///system",
+                                     "qemu+unix:///system?socket=/nowhere", "qemu+ext://host/system",
+                                     "not a uri"};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(uris); i++)
+    assert_true(driver->ops->reachable(driver, uris[i], 100, NULL));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_host_tells_its_name_and_versions),
@@ -230,6 +289,9 @@ int main(void) {
       cmocka_unit_test(what_the_hypervisor_cannot_do_is_unsupported),
       cmocka_unit_test(bad_uris_are_told_apart_with_clear_text),
       cmocka_unit_test(threads_share_a_connection),
+      cmocka_unit_test(the_way_to_a_host_is_seen_without_a_connection_of_libvirts),
+      cmocka_unit_test(a_way_that_swallows_packets_costs_the_time_asked_for),
+      cmocka_unit_test(where_only_a_connection_can_tell_the_way_counts_as_there),
       cmocka_unit_test(a_server_that_does_not_answer_costs_the_time_asked_for_and_one_connection),
   };
 
