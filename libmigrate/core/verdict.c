@@ -4,28 +4,32 @@
 
 #include "libmigrate/core/table.h"
 
-/* Theory of operation
+/* Theory of Operation
  *
- * Both ends are asked, *the source first*: the guest goes from source to target and never back by itself, so
- * a source that no longer has it, and a target asked after that, cannot both have missed it. The two answers
- * pick a cell of `cells`; a cell names a rule; a rule has one answer for each of three situations:
+ * Both ends are asked, *the source first*: the guest goes from source to target and never back by itself, so a source
+ * that no longer has it, and a target asked after that, cannot both have missed it. The two answers pick a cell of
+ * `cells`; a cell names a rule; a rule has an answer for each of four situations:
  *
  *   active     libvirt at the source still has the migration job: nothing is final, except where the domain cannot come
  *              back whatever the job does.
  *   ended      no job, and nobody saw it complete.
+ *   never      no job, and it is known that the guest did not run at the target.
  *   completed  no job, and libvirt said that the migration was completed.
  *
- * The verdict moves nothing. Where it says that a guest is stopped although it could run, that is for an
- * operator (or for a later step with evidence of its own) to act on; a wrong guess here would be two running
- * copies.
+ * An answer is a verdict, or says who brings it further: an end that does not answer, libvirt, the agent by one of
+ * the actions of settle.c, or an operator. The verdict moves nothing.
  *
  * What the states prove:
- *  - A source that runs without a job has won: QEMU lets it run only if the migration failed or was
- * cancelled, and its stream, without which the target's copy cannot start, is closed by then.
- *  - A source paused by the migration, or in post-copy, proves nothing on its own.
- *  - A target that runs normally has all of the memory. In post-copy it has not, until it says otherwise. A
- * target paused by its owner has arrived if the source let go of it: one that waits for its memory is paused
- * by the migration.
+ *  - A source that runs without a job has won: libvirt lets it run only after the migration failed or was cancelled. If
+ *    the target nevertheless started it (libvirt 9 can lose the answer of Finish, and then resumes the source), the
+ *    target says so: SPLIT.
+ *  - A source that is paused without a job proves nothing on its own. A libvirtd that is killed between the end of
+ *    the stream and Confirm leaves such a one behind, and the guest may have run at the target, and ended there, since.
+ *    Its copy would then be out of date: it must not be resumed unless the guest is known never to have run there.
+ *  - A source in post-copy can never go back.
+ *  - A target that runs normally has all of the memory. In post-copy it has not, until it says otherwise. A target
+ *    paused by its owner has arrived if the source let go of it: one that waits for its memory is paused by the
+ *    migration. Its CPUs are only ever started by its libvirtd, when the source's libvirtd asks it to finish.
  *  - Absent and shut off are the same here: there is no QEMU. */
 
 static const char *const end_state_names[] = {
@@ -50,14 +54,23 @@ static const char *const verdict_names[] = {
 };
 TABLE_COVERS(verdict_names, MIG_VERDICT_COUNT);
 
+static const char *const awaits_names[] = {
+    [MIG_AWAITS_NOBODY] = "nobody",   [MIG_AWAITS_SOURCE] = "source", [MIG_AWAITS_TARGET] = "target",
+    [MIG_AWAITS_LIBVIRT] = "libvirt", [MIG_AWAITS_AGENT] = "agent",   [MIG_AWAITS_OPERATOR] = "operator",
+};
+TABLE_COVERS(awaits_names, MIG_AWAITS_COUNT);
+
 typedef enum Rule {
   NONE_, /* 0: a cell that was forgotten; the test looks for it */
   BOTH_U,
   SRC_U,
   TGT_U,
-  HERE,    /* alive at the source, nothing at the target */
-  HERE_M,  /* …, an incoming copy that has not started at the target */
-  TWO,     /* alive at both */
+  HERE,    /* runs at the source, nothing at the target */
+  HERE_P,  /* paused by its owner at the source, nothing at the target */
+  HERE_M,  /* alive at the source, an incoming copy that has not started at the target */
+  TWO,     /* runs at the source, alive at the target */
+  TWO_P,   /* paused by its owner at the source, alive at the target */
+  TWO_X,   /* …, in post-copy or crashed at the target */
   MOVED,   /* nothing at the source, alive at the target */
   NOBODY,  /* nothing at either */
   CRASH_T, /* nothing at the source, crashed at the target */
@@ -96,7 +109,7 @@ static const unsigned char cells[][MIG_END_STATE_COUNT] = {
     [MIG_END_ABSENT] =                  {TGT_U, NOBODY, NOBODY, MOVED, MOVED, IN_M, IN_PC, IN_PC, IN_PCF, IN_PCF, CRASH_T},
     [MIG_END_INACTIVE] =                {TGT_U, NOBODY, NOBODY, MOVED, MOVED, IN_M, IN_PC, IN_PC, IN_PCF, IN_PCF, CRASH_T},
     [MIG_END_RUNNING] =                 {TGT_U, HERE, HERE, TWO, TWO, HERE_M, TWO, TWO, TWO, TWO, TWO},
-    [MIG_END_PAUSED] =                  {TGT_U, HERE, HERE, TWO, TWO, HERE_M, TWO, TWO, TWO, TWO, TWO},
+    [MIG_END_PAUSED] =                  {TGT_U, HERE_P, HERE_P, TWO_P, TWO_P, HERE_M, TWO_X, TWO_X, TWO_X, TWO_X, TWO_X},
     [MIG_END_PAUSED_MIGRATION] =        {TGT_U, SW_NO, SW_NO, SW_R, SW_P, SW_M, SW_PC, SW_PC, SW_PC, SW_PC, SW_C},
     [MIG_END_RUNNING_POSTCOPY] =        {TGT_U, HERE, HERE, TWO, TWO, HERE_M, TWO, TWO, TWO, TWO, TWO},
     [MIG_END_PAUSED_POSTCOPY] =         {TGT_U, PC_NO, PC_NO, PC_R, PC_R, PC_M, PC_PC, PC_PC, PC_CUT, PC_CUT, PC_C},
@@ -107,150 +120,138 @@ static const unsigned char cells[][MIG_END_STATE_COUNT] = {
 };
 TABLE_COVERS(cells, MIG_END_STATE_COUNT);
 
-typedef enum Situation { ACTIVE, ENDED, COMPLETED, SITUATION_COUNT } Situation;
+typedef enum Situation { ACTIVE, ENDED, NEVER, COMPLETED, SITUATION_COUNT } Situation;
 
-typedef struct Answer {
-  MigVerdict verdict;
-  const char *why;
-} Answer;
+/* clang-format off */
+#define STANDS(verdict, why) {MIG_VERDICT_##verdict, MIG_AWAITS_NOBODY, why}
+#define WAITS(awaits, why)   {MIG_VERDICT_WAIT, MIG_AWAITS_##awaits, why}
+#define RECOVERS(why)        {MIG_VERDICT_RECOVER, MIG_AWAITS_AGENT, why}
+#define ON_THE_WAY           WAITS(LIBVIRT, "the migration is still under way")
+#define ALWAYS(...)          {__VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__}
+#define UNLESS_ACTIVE(...)   {ON_THE_WAY, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__}
+/* Whether it ran at the target makes no difference: the other end says more. */
+#define ENDS(ended, ...)     {ON_THE_WAY, ended, ended, __VA_ARGS__}
+/* clang-format on */
 
-#define WAIT      MIG_VERDICT_WAIT
-#define SUCCEEDED MIG_VERDICT_SUCCEEDED
-#define AT_SOURCE MIG_VERDICT_AT_SOURCE
-#define RECOVER   MIG_VERDICT_RECOVER
-#define GONE      MIG_VERDICT_GONE
-#define SPLIT     MIG_VERDICT_SPLIT
-#define ALWAYS(v, why)                                                                                       \
-  { {v, why}, {v, why}, {v, why}, }
-#define ON_THE_WAY                                                                                           \
-  { WAIT, "the migration is still under way" }
+static const MigVerdictAnswer answers[][SITUATION_COUNT] = {
+    /* clang-format off */
+    [NONE_] = ALWAYS(WAITS(OPERATOR, "no rule for this combination: please report it")),
+    [BOTH_U] = ALWAYS(WAITS(SOURCE, "neither end answers: nothing is known")),
+    [SRC_U] = ALWAYS(WAITS(SOURCE, "the source does not answer: whether it still runs the guest is not known")),
+    [TGT_U] = ALWAYS(WAITS(TARGET, "the target does not answer: whether it has the guest is not known")),
 
-static const Answer answers[][SITUATION_COUNT] = {
-    [NONE_] = ALWAYS(WAIT, "no rule for this combination: please report it"),
-    [BOTH_U] = ALWAYS(WAIT, "neither end answers: nothing is known"),
-    [SRC_U] = ALWAYS(WAIT, "the source does not answer: whether it still runs the guest is not known"),
-    [TGT_U] = ALWAYS(WAIT, "the target does not answer: whether it has the guest is not known"),
+    [HERE] = ENDS(STANDS(AT_SOURCE, "the source has the guest and no migration, the target has nothing"),
+                  STANDS(AT_SOURCE, "the source has the guest and no migration, the target has nothing, although "
+                                    "the migration was said to be completed: the target gave it up before it ran "
+                                    "there")),
+    [HERE_P] = {ON_THE_WAY,
+                WAITS(OPERATOR, "the guest is paused at the source, the target has nothing, and whether it ran at "
+                                "the target in between is not known: resume it at the source if it did not, else "
+                                "destroy it there"),
+                STANDS(AT_SOURCE, "the source has the guest, paused, and no migration; the target has nothing"),
+                WAITS(OPERATOR, "the migration was said to be completed, yet the target has nothing and the source "
+                                "holds a paused copy, which may be out of date: resume it only if the guest never "
+                                "ran at the target, else destroy it")},
+    [HERE_M] = ALWAYS(WAITS(LIBVIRT, "the source has the guest again; the target has not yet removed its copy, which "
+                                     "never ran")),
+    /* While a job is there the two answers may be of before and after the switchover. Without one they are not. */
+    [TWO] = {WAITS(LIBVIRT, "both ends have the guest while the migration is under way: asked at different moments"),
+             STANDS(SPLIT, "both ends have a live copy of the guest: touch neither until it is known which one is "
+                           "right"),
+             STANDS(SPLIT, "both ends have a live copy of the guest: touch neither until it is known which one is "
+                           "right"),
+             STANDS(SPLIT, "both ends have a live copy of the guest although the migration was completed: touch "
+                           "neither until it is known which one is right")},
+    [TWO_P] = UNLESS_ACTIVE(WAITS(OPERATOR, "the target has the guest, and the source holds a paused copy of it without "
+                                            "a migration: do not resume that one; destroy it once you know that the "
+                                            "target's is right")),
+    [TWO_X] = UNLESS_ACTIVE(WAITS(OPERATOR, "the source holds a paused copy of the guest without a migration, and the "
+                                            "target one that has not all of its memory, or crashed: destroy the one that "
+                                            "is wrong")),
 
-    [HERE] = {ON_THE_WAY,
-              {AT_SOURCE, "the source has the guest and no migration, the target has nothing"},
-              {AT_SOURCE, "the source has the guest and no migration, the target has nothing, although the "
-                          "migration was said to be completed: the target gave it up before it ran there"}},
-    [HERE_M] = {ON_THE_WAY,
-                {WAIT,
-                 "the source has the guest again; the target has not yet removed its copy, which never ran"},
-                {WAIT,
-                 "the source has the guest again; the target has not yet removed its copy, which never ran"}},
-    /* While a job is there the two answers may be of before and after the switchover. Without one they are
-       not. */
-    [TWO] = {{WAIT, "both ends have the guest while the migration is under way: asked at different moments"},
-             {SPLIT,
-              "both ends have a live copy of the guest: touch neither until it is known which one is right"},
-             {SPLIT,
-              "both ends have a live copy of the guest although the migration was completed: touch neither "
-              "until it is known which one is right"}},
+    [MOVED] = ENDS(STANDS(SUCCEEDED, "the target has the guest, the source has let go of it"),
+                   STANDS(SUCCEEDED, "the migration was completed: the target has the guest, the source has let go "
+                                     "of it")),
+    [NOBODY] = ENDS(STANDS(GONE, "the guest is stopped at both ends: it was shut down or destroyed while it was "
+                                 "moving"),
+                    STANDS(GONE, "the guest moved, and has been stopped at the target since")),
+    [CRASH_T] = ENDS(STANDS(GONE, "the guest crashed at the target, which keeps its remains; the source has let go "
+                                  "of it"),
+                     STANDS(GONE, "the guest moved, and crashed at the target, which keeps its remains")),
+    [IN_M] = ENDS(WAITS(LIBVIRT, "the source has no guest any more, and the target's copy never started: the target "
+                                 "will remove it if the guest was stopped at the source"),
+                  WAITS(LIBVIRT, "the migration was completed; the target has not started the guest yet")),
+    [IN_PC] = ENDS(WAITS(LIBVIRT, "the source has let go of the guest; the target has not yet ended its post-copy"),
+                   WAITS(LIBVIRT, "the migration was completed; the target has not yet ended its post-copy")),
+    [IN_PCF] = ENDS(WAITS(OPERATOR, "post-copy failed at the target and the source has no guest any more: memory is "
+                                    "missing; destroy it at the target when you have looked"),
+                    WAITS(LIBVIRT, "the migration was completed; the target has not yet noticed")),
 
-    [MOVED] = {ON_THE_WAY,
-               {SUCCEEDED, "the target has the guest, the source has let go of it"},
-               {SUCCEEDED,
-                "the migration was completed: the target has the guest, the source has let go of it"}},
-    [NOBODY] = {ON_THE_WAY,
-                {GONE,
-                 "the guest is stopped at both ends: it was shut down or destroyed while it was moving"},
-                {GONE, "the guest moved, and has been stopped at the target since"}},
-    [CRASH_T] = {ON_THE_WAY,
-                 {GONE,
-                  "the guest crashed at the target, which keeps its remains; the source has let go of it"},
-                 {GONE, "the guest moved, and crashed at the target, which keeps its remains"}},
-    [IN_M] =
-        {ON_THE_WAY,
-         {WAIT,
-          "the source has no guest any more, and the target's copy never started: the target will remove "
-          "it if the guest was stopped at the source"},
-         {WAIT, "the migration was completed; the target has not started the guest yet"}},
-    [IN_PC] = {ON_THE_WAY,
-               {WAIT, "the source has let go of the guest; the target has not yet ended its post-copy"},
-               {WAIT, "the migration was completed; the target has not yet ended its post-copy"}},
-    [IN_PCF] =
-        {ON_THE_WAY,
-         {WAIT, "post-copy failed at the target and the source has no guest any more: if the target does not "
-                "end it by itself, memory is missing; destroy nothing before an operator has looked"},
-         {WAIT, "the migration was completed; the target has not yet noticed"}},
-
-    /* libvirt resumes a source whose migration failed before it ends the job; one that stays paused without a
-     * job was left by a restart of libvirtd at the wrong moment. */
+    /* libvirt resumes a source whose migration failed before it ends the job; one that stays stopped without a job was
+     * left by a libvirtd that was killed at the wrong moment. */
     [SW_NO] = {ON_THE_WAY,
-               {AT_SOURCE,
-                "the migration ended, the target has nothing, and the guest is left paused at the source: "
-                "resume it there, if it did not run at the target and was stopped there"},
-               {WAIT,
-                "the migration was said to be completed, yet the target has nothing and the source holds a "
-                "paused copy: it may be out of date; an operator must look before it is resumed"}},
-    [SW_R] = {ON_THE_WAY,
-              {SUCCEEDED,
-               "the target runs the guest; the source holds a copy stopped by the migration, which must "
-               "not be resumed"},
-              {SUCCEEDED,
-               "the migration was completed and the target runs the guest; the source holds a copy "
-               "stopped by the migration, which must not be resumed"}},
-    [SW_P] = {ON_THE_WAY,
-              {WAIT,
-               "the guest is paused at both ends: by the migration at the source, by somebody at the target"},
-              {SUCCEEDED,
-               "the migration was completed and the target has the guest, paused; the source holds a "
-               "copy stopped by the migration, which must not be resumed"}},
-    [SW_M] = ALWAYS(WAIT, "switching over: stopped by the migration at both ends"),
-    [SW_PC] = ALWAYS(WAIT, "switching over to post-copy: the source does not say so yet"),
-    [SW_C] =
-        {ON_THE_WAY,
-         {WAIT, "crashed at the target, and paused by the migration at the source: an operator must look"},
-         {GONE,
-          "the guest moved, and crashed at the target; the source holds a copy stopped by the migration, "
-          "which must not be resumed"}},
+               WAITS(OPERATOR, "the migration ended, the target has nothing, the guest is left stopped at the "
+                               "source, and whether it ran at the target in between is not known: resume it at the "
+                               "source if it did not, else destroy it there"),
+               WAITS(AGENT, "the migration ended before the guest could run at the target, and it is left stopped "
+                            "at the source"),
+               WAITS(OPERATOR, "the migration was said to be completed, yet the target has nothing and the source "
+                               "holds a stopped copy, which may be out of date: resume it only if the guest never "
+                               "ran at the target, else destroy it")},
+    [SW_R] = ENDS(STANDS(SUCCEEDED, "the target runs the guest; the source holds a copy stopped by the migration, "
+                                    "which must not be resumed"),
+                  STANDS(SUCCEEDED, "the migration was completed and the target runs the guest; the source holds a "
+                                    "copy stopped by the migration, which must not be resumed")),
+    [SW_P] = ENDS(WAITS(OPERATOR, "the guest is paused at both ends, by the migration at the source, by somebody at "
+                                  "the target: resume it at the target if it had arrived there"),
+                  STANDS(SUCCEEDED, "the migration was completed and the target has the guest, paused; the source "
+                                    "holds a copy stopped by the migration, which must not be resumed")),
+    [SW_M] = ALWAYS(WAITS(LIBVIRT, "switching over: stopped by the migration at both ends")),
+    [SW_PC] = ALWAYS(WAITS(LIBVIRT, "switching over to post-copy: the source does not say so yet")),
+    [SW_C] = ENDS(WAITS(OPERATOR, "crashed at the target, and stopped by the migration at the source: destroy both "
+                                  "when you have looked"),
+                  STANDS(GONE, "the guest moved, and crashed at the target; the source holds a copy stopped by the "
+                               "migration, which must not be resumed")),
 
     /* In post-copy the newest state of the guest is at the target alone: the source cannot take over. */
-    [PC_NO] =
-        {{WAIT, "the target has nothing any more; the source has not yet noticed"},
-         {GONE, "the guest ended at the target before all of its memory had arrived; what the source holds "
-                "cannot run"},
-         {GONE,
-          "the guest moved, and has been stopped at the target since; what the source holds cannot run"}},
-    [PC_R] = {{WAIT, "post-copy is about to end: the target has the guest, the source has not let go yet"},
-              {WAIT, "the target has the guest, and the source is still in post-copy"},
-              {SUCCEEDED,
-               "the migration was completed and the target has the guest; what the source holds cannot run"}},
-    [PC_M] = ALWAYS(WAIT, "the source is in post-copy, and the target has not started yet"),
-    [PC_PC] =
-        ALWAYS(WAIT, "in post-copy: the guest is at the target, part of its memory still at the source"),
-    [PC_CUT] =
-        ALWAYS(RECOVER, "post-copy was cut: the guest is at the target, part of its memory still at the "
-                        "source; to be resumed once the link is back. Destroy neither end"),
-    [PC_C] = {{WAIT, "the guest crashed at the target; the source has not yet noticed"},
-              {GONE, "the guest crashed at the target; what the source holds cannot run"},
-              {GONE, "the guest crashed at the target; what the source holds cannot run"}},
+    [PC_NO] = {WAITS(LIBVIRT, "the target has nothing any more; the source has not yet noticed"),
+               STANDS(GONE, "the guest ended at the target before all of its memory had arrived; what the source "
+                            "holds cannot run"),
+               WAITS(OPERATOR, "the source is in post-copy, yet the guest never ran at the target, which has "
+                               "nothing: what the source holds cannot run on; destroy it there when you have looked"),
+               STANDS(GONE, "the guest moved, and has been stopped at the target since; what the source holds "
+                            "cannot run")},
+    [PC_R] = {WAITS(LIBVIRT, "post-copy is about to end: the target has the guest, the source has not let go yet"),
+              WAITS(LIBVIRT, "the target has the guest, and the source is still in post-copy"),
+              WAITS(LIBVIRT, "the target has the guest, and the source is still in post-copy"),
+              STANDS(SUCCEEDED, "the migration was completed and the target has the guest; what the source holds "
+                                "cannot run")},
+    [PC_M] = ALWAYS(WAITS(LIBVIRT, "the source is in post-copy, and the target has not started yet")),
+    [PC_PC] = ALWAYS(WAITS(LIBVIRT, "in post-copy: the guest is at the target, part of its memory still at the source")),
+    [PC_CUT] = ALWAYS(RECOVERS("post-copy was cut: the guest is at the target, part of its memory still at the source; to "
+                                "be resumed once the link is back. Destroy neither end")),
+    [PC_C] = {WAITS(LIBVIRT, "the guest crashed at the target; the source has not yet noticed"),
+              STANDS(GONE, "the guest crashed at the target; what the source holds cannot run"),
+              STANDS(GONE, "the guest crashed at the target; what the source holds cannot run"),
+              STANDS(GONE, "the guest crashed at the target; what the source holds cannot run")},
     /* Its job stays for as long as somebody might resume it, which nobody can any more. */
-    [PCF_NO] = ALWAYS(
-        GONE, "the guest ended at the target while post-copy was cut; what the source holds cannot run"),
-    [PCF_C] = ALWAYS(
-        GONE, "the guest crashed at the target while post-copy was cut; what the source holds cannot run"),
+    [PCF_NO] = ALWAYS(STANDS(GONE, "the guest ended at the target while post-copy was cut; what the source holds cannot "
+                                   "run")),
+    [PCF_C] = ALWAYS(STANDS(GONE, "the guest crashed at the target while post-copy was cut; what the source holds cannot "
+                                  "run")),
 
-    [CR_NO] = {ON_THE_WAY,
-               {GONE, "the guest crashed at the source, which keeps its remains; the target has nothing"},
-               {GONE, "the guest crashed at the source, which keeps its remains; the target has nothing"}},
-    [CR_ON] = {ON_THE_WAY,
-               {WAIT, "the guest crashed at the source, yet the target has it: an operator must look"},
-               {SUCCEEDED,
-                "the migration was completed and the target has the guest; the source keeps the remains "
-                "of a crashed copy"}},
-    [CR_M] = {ON_THE_WAY,
-              {WAIT,
-               "the guest crashed at the source; the target has not yet removed its copy, which never ran"},
-              {WAIT,
-               "the guest crashed at the source; the target has not yet removed its copy, which never ran"}},
-    [CR_PC] = ALWAYS(
-        WAIT, "the guest crashed at the source, yet the target is in post-copy: an operator must look"),
-    [CR_CR] = {ON_THE_WAY,
-               {GONE, "the guest crashed, and both ends keep remains of it"},
-               {GONE, "the guest crashed, and both ends keep remains of it"}},
+    [CR_NO] = UNLESS_ACTIVE(STANDS(GONE, "the guest crashed at the source, which keeps its remains; the target has "
+                                         "nothing")),
+    [CR_ON] = ENDS(WAITS(OPERATOR, "the guest crashed at the source, yet the target has it: destroy the one that is "
+                                   "wrong"),
+                   STANDS(SUCCEEDED, "the migration was completed and the target has the guest; the source keeps "
+                                     "the remains of a crashed copy")),
+    [CR_M] = ALWAYS(WAITS(LIBVIRT, "the guest crashed at the source; the target has not yet removed its copy, which never "
+                                   "ran")),
+    [CR_PC] = UNLESS_ACTIVE(WAITS(OPERATOR, "the guest crashed at the source, yet the target is in post-copy: "
+                                            "destroy both when you have looked")),
+    [CR_CR] = UNLESS_ACTIVE(STANDS(GONE, "the guest crashed, and both ends keep remains of it")),
+    /* clang-format on */
 };
 TABLE_COVERS(answers, RULE_COUNT);
 
@@ -262,12 +263,25 @@ const char *mig_verdict_name(MigVerdict verdict) {
   return table_name(verdict_names, MIG_VERDICT_COUNT, (int)verdict);
 }
 
-MigVerdict mig_verdict(const MigVerdictInput *input, const char **ret_why) {
+const char *mig_awaits_name(MigAwaits awaits) {
+  return table_name(awaits_names, MIG_AWAITS_COUNT, (int)awaits);
+}
+
+const MigVerdictAnswer *mig_verdict_answer(const MigVerdictInput *input) {
   /* A state that this table does not know is one that was not understood. */
   MigEndState source = (unsigned)input->source < MIG_END_STATE_COUNT ? input->source : MIG_END_UNKNOWN;
   MigEndState target = (unsigned)input->target < MIG_END_STATE_COUNT ? input->target : MIG_END_UNKNOWN;
-  Situation situation = input->job_active ? ACTIVE : input->completed_event ? COMPLETED : ENDED;
-  const Answer *answer = &answers[cells[source][target]][situation];
+  Situation situation = input->job_active        ? ACTIVE
+                        : input->completed_event ? COMPLETED
+                        : input->never_ran_there ? NEVER
+                                                 : ENDED;
+
+  return &answers[cells[source][target]][situation];
+}
+
+MigVerdict mig_verdict(const MigVerdictInput *input, const char **ret_why) {
+  const MigVerdictAnswer *answer = mig_verdict_answer(input);
+
   if (ret_why)
     *ret_why = answer->why;
   return answer->verdict;

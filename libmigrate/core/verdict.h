@@ -34,13 +34,36 @@ typedef enum MigVerdict {
 
 const char *mig_verdict_name(MigVerdict verdict);
 
+/* Who brings it further while no verdict stands. */
+typedef enum MigAwaits {
+  MIG_AWAITS_NOBODY,   /* a verdict stands */
+  MIG_AWAITS_SOURCE,   /* no answer from the source's libvirtd */
+  MIG_AWAITS_TARGET,   /* none from the target's */
+  MIG_AWAITS_LIBVIRT,  /* the states are on their way to others, by what libvirt or QEMU does next */
+  MIG_AWAITS_AGENT,    /* one of the actions of settle.h */
+  MIG_AWAITS_OPERATOR, /* nobody can know what is right but who knows the guest: the agent touches nothing */
+  MIG_AWAITS_COUNT
+} MigAwaits;
+
+const char *mig_awaits_name(MigAwaits awaits);
+
 typedef struct MigVerdictInput {
   MigEndState source;
   MigEndState target;
   bool job_active;      /* libvirt at the source still has a migration job on the domain */
   bool completed_event; /* libvirt said that the migration was completed */
+  bool never_ran_there; /* known: the guest did not run at the target. Settle.c says what proves it */
 } MigVerdictInput;
 
-/* Answers for every combination. ret_why (may be NULL) is a static sentence. Ask the source first, then the
- * target: the other way round a guest that moves in between is missed at both. */
+typedef struct MigVerdictAnswer {
+  MigVerdict verdict;
+  MigAwaits awaits; /* NOBODY with all verdicts but WAIT and RECOVER */
+  const char *why;  /* static sentence */
+} MigVerdictAnswer;
+
+/* Answers for every combination; never NULL. Ask the source first, then the target: the other way round a guest
+ * that moves in between is missed at both. */
+const MigVerdictAnswer *mig_verdict_answer(const MigVerdictInput *input);
+
+/* The same in short. ret_why may be NULL. */
 MigVerdict mig_verdict(const MigVerdictInput *input, const char **ret_why);

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is done next about a move whose outcome is not known yet. */
+#include "libmigrate/core/settle.h"
+
+#include "libmigrate/core/table.h"
+
+/* Theory of Operation
+ *
+ * Whatever ended the migration's call, both ends are asked again and again; each look at them is a step. The step asks
+ * verdict.c what the two answers mean, and says what to do: look again, act, or done.
+ *
+ * *Who is asked, how long, what is said.* Always both, the source first. An end that does not answer is asked again for
+ * as long as it takes, since nobody else can know, and unknown is not failed; the plan says who does not answer. States
+ * that libvirt brings further by itself are watched; if one lasts longer than MIG_SETTLE_PATIENCE_MS with no job left
+ * to change it, an operator is called. Pauses double from PAUSE_MIN_MS to PAUSE_MAX_MS while nothing changes.
+ *
+ * *A verdict needs a second look*, MIG_SETTLE_SECOND_LOOK_MS after the first and the same as it, because one look can be
+ * wrong about what comes next: a migration that was asked of a libvirtd that hung begins when it goes on, although its
+ * caller is gone; a target that answers late is of another time than its source. One look is enough where nothing can
+ * follow: the source has let go and the target runs it; or libvirt itself has answered the migration's call, so that it
+ * is not still to begin, and the source runs the guest.
+ *
+ * *Actions.* `touches` names for each all of the evidence that it needs. What is not known is not there, so a missing
+ * answer, an old record without these facts, or an agent that lost its memory prevents an action and never causes one. No
+ * action makes a verdict come true: a source is resumed because it is known to be the only copy and the newest one; then
+ * the next look finds it running, and that is the verdict.
+ *
+ * *Never ran there.* A copy that is stopped at the source is up to date if the guest did not run at the target. libvirt 9
+ * writes the target's definition (PERSIST_DEST) before it starts the CPUs there, and starts them nowhere else; so:
+ *  - libvirt was to define it at the target, and the target knows no such domain: it did not get so far. (The source is
+ *    still persistent: else libvirt ignored the wish.)
+ *  - The target has a definition, shut off because its last start failed: the migration into it was given up before its
+ *    CPUs ran. A guest that ran and stopped leaves another reason.
+ *  - Its owner had paused the guest before the move: its copy at the target is paused as well, and the same.
+ * Nothing else is proof: a guest may run at the target for a second and power off. */
+
+#define PAUSE_MIN_MS     100
+#define PAUSE_MAX_MS     2000
+#define WATCH_MS         1000
+#define TRY_PAUSE_MIN_MS 500
+#define TRY_PAUSE_MAX_MS 2000
+
+#define EV(bit) MIG_EVIDENCE_##bit
+
+static const struct {
+  const char *name;
+  unsigned needs;
+  unsigned max_tries;  /* 0: as often as it takes. Else the outcome is told without it, and what is left */
+  unsigned call_after; /* tries until an operator is called; 0: never */
+  const char *plan;
+} touches[] = {
+    [MIG_TOUCH_NONE] = {"none", 0, 0, 0, NULL},
+    /* libvirt and QEMU refuse it where it is wrong, so one look will do. */
+    [MIG_TOUCH_RESUME_POST_COPY] = {"resume_post_copy", EV(CUT_POST_COPY), 0, 0,
+                                    "resumes the post-copy as soon as the link is back, again and again"},
+    [MIG_TOUCH_RESUME_SOURCE] =
+        {"resume_source",
+         EV(NO_JOB) | EV(SOURCE_STOPPED) | EV(TARGET_NOTHING) | EV(NEVER_RAN_THERE) | EV(NOT_COMPLETED) |
+             EV(RAN_BEFORE) | EV(SECOND_LOOK),
+         0, 5, "resumes the guest at the source, where the failed migration left it stopped"},
+    /* The source has the definition as well, so none is lost. */
+    [MIG_TOUCH_UNDEFINE_TARGET] = {"undefine_target",
+                                   EV(NO_JOB) | EV(SOURCE_ALIVE) | EV(SOURCE_DEFINED) | EV(TARGET_INACTIVE) |
+                                       EV(DEFINED_BY_US) | EV(NOT_COMPLETED) | EV(SECOND_LOOK),
+                                   3, 0,
+                                   "removes the definition that the failed migration left at the target"},
+    [MIG_TOUCH_UNDEFINE_SOURCE] = {"undefine_source",
+                                   EV(NO_JOB) | EV(SOURCE_INACTIVE) | EV(TARGET_ALIVE) | EV(TARGET_DEFINED) |
+                                       EV(TO_BE_UNDEFINED) | EV(SECOND_LOOK),
+                                   3, 0, "removes the definition that the migration left at the source"},
+};
+TABLE_COVERS(touches, MIG_TOUCH_COUNT);
+
+static const char *const evidence_names[] = {
+    "no migration job",
+    "stopped by the migration at the source",
+    "alive at the source",
+    "defined at the source",
+    "inactive at the source",
+    "no copy at the target",
+    "inactive at the target",
+    "alive at the target",
+    "defined at the target",
+    "never ran at the target",
+    "not said to be completed",
+    "ran before the move",
+    "defined at the target by the migration",
+    "to be undefined at the source",
+    "post-copy cut",
+    "seen twice",
+};
+TABLE_COVERS(evidence_names, MIG_EVIDENCE_BITS);
+
+/* What a job waits for, as long as nothing better is known. */
+static const char *const plans[] = {
+    [MIG_AWAITS_NOBODY] = "looks a second time before the outcome is told",
+    [MIG_AWAITS_SOURCE] =
+        "waits for an answer of the source's libvirtd: only both ends together tell the outcome; "
+        "nothing is touched before",
+    [MIG_AWAITS_TARGET] =
+        "waits for an answer of the target's libvirtd: only both ends together tell the outcome; "
+        "nothing is touched before",
+    [MIG_AWAITS_LIBVIRT] =
+        "watches both ends until libvirt has brought it to an end; nothing is touched before",
+    [MIG_AWAITS_AGENT] = "looks a second time before it acts",
+    [MIG_AWAITS_OPERATOR] =
+        "needs an operator: see what both ends say. Nothing is touched; the job ends by itself once "
+        "they agree",
+};
+TABLE_COVERS(plans, MIG_AWAITS_COUNT);
+
+const char *mig_touch_name(MigTouch touch) {
+  return (unsigned)touch < MIG_TOUCH_COUNT ? touches[touch].name : NULL;
+}
+
+unsigned mig_touch_needs(MigTouch touch) {
+  return (unsigned)touch < MIG_TOUCH_COUNT ? touches[touch].needs : 0;
+}
+
+const char *mig_evidence_name(MigEvidence bit) {
+  for (int i = 0; i < MIG_EVIDENCE_BITS; i++)
+    if ((unsigned)bit == 1u << i)
+      return evidence_names[i];
+  return NULL;
+}
+
+void mig_settle_init(MigSettle *settle, const MigSettleRecord *record) {
+  *settle = (MigSettle){.record = *record, .pause_ms = PAUSE_MIN_MS};
+}
+
+/* --- what is known --- */
+
+static bool never_ran_there(const MigSettleRecord *record, const MigSettleLook *look) {
+  bool never_defined = record->persist_target && look->source_defined && look->target == MIG_END_ABSENT;
+  bool gave_up = look->target == MIG_END_INACTIVE && look->target_start_failed;
+
+  return never_defined || gave_up || !record->ran_before;
+}
+
+static MigVerdictInput verdict_input(const MigSettle *settle) {
+  const MigSettleLook *look = &settle->last;
+
+  return (MigVerdictInput){.source = look->source,
+                           .target = look->target,
+                           .job_active = look->job_active,
+                           .completed_event = settle->completed,
+                           .never_ran_there = never_ran_there(&settle->record, look)};
+}
+
+static bool seen_twice(const MigSettle *settle) {
+  return settle->last.began_ms >= settle->same_since_ms + MIG_SETTLE_SECOND_LOOK_MS;
+}
+
+unsigned mig_settle_evidence(const MigSettle *settle) {
+  const MigSettleRecord *record = &settle->record;
+  const MigSettleLook *look = &settle->last;
+  MigVerdictInput input = verdict_input(settle);
+  MigVerdict verdict = settle->looked ? mig_verdict(&input, NULL) : MIG_VERDICT_WAIT;
+  unsigned evidence = 0;
+
+  if (!settle->looked)
+    return 0;
+  if (look->source != MIG_END_UNKNOWN && !look->job_active)
+    evidence |= EV(NO_JOB);
+  if (look->source == MIG_END_PAUSED_MIGRATION)
+    evidence |= EV(SOURCE_STOPPED);
+  if (verdict == MIG_VERDICT_AT_SOURCE)
+    evidence |= EV(SOURCE_ALIVE);
+  if (look->source != MIG_END_UNKNOWN && look->source_defined)
+    evidence |= EV(SOURCE_DEFINED);
+  if (look->source == MIG_END_INACTIVE)
+    evidence |= EV(SOURCE_INACTIVE);
+  if (look->target == MIG_END_ABSENT || look->target == MIG_END_INACTIVE)
+    evidence |= EV(TARGET_NOTHING);
+  if (look->target == MIG_END_INACTIVE)
+    evidence |= EV(TARGET_INACTIVE);
+  if (verdict == MIG_VERDICT_SUCCEEDED)
+    evidence |= EV(TARGET_ALIVE);
+  if (look->target != MIG_END_UNKNOWN && look->target_defined)
+    evidence |= EV(TARGET_DEFINED);
+  if (input.never_ran_there)
+    evidence |= EV(NEVER_RAN_THERE);
+  if (!settle->completed)
+    evidence |= EV(NOT_COMPLETED);
+  if (record->ran_before)
+    evidence |= EV(RAN_BEFORE);
+  if (record->persist_target && record->target_was_absent)
+    evidence |= EV(DEFINED_BY_US);
+  if (record->undefine_source)
+    evidence |= EV(TO_BE_UNDEFINED);
+  if (verdict == MIG_VERDICT_RECOVER)
+    evidence |= EV(CUT_POST_COPY);
+  if (seen_twice(settle))
+    evidence |= EV(SECOND_LOOK);
+  return evidence;
+}
+
+/* A guest that the agent paused for the migration is stopped by the migration, whoever else says so. Once it runs again
+ * that is over: whoever pauses it then has reasons of his own. */
+static MigEndState source_as_it_counts(MigSettle *settle, const MigSettleLook *look) {
+  if (look->source == MIG_END_RUNNING)
+    settle->record.paused_by_agent = false;
+  if (look->source == MIG_END_PAUSED && settle->record.paused_by_agent && settle->record.ran_before)
+    return MIG_END_PAUSED_MIGRATION;
+  return look->source;
+}
+
+static bool says_the_same(const MigSettleLook *a, const MigSettleLook *b) {
+  return a->source == b->source && a->target == b->target && a->job_active == b->job_active &&
+         a->source_defined == b->source_defined && a->target_defined == b->target_defined &&
+         a->target_start_failed == b->target_start_failed;
+}
+
+static void note_look(MigSettle *settle, const MigSettleLook *look) {
+  MigSettleLook now = *look;
+
+  now.source = source_as_it_counts(settle, look);
+  if (!settle->looked || !says_the_same(&settle->last, &now) || (look->completed && !settle->completed)) {
+    settle->same_since_ms = look->ended_ms;
+    settle->pause_ms = PAUSE_MIN_MS;
+  }
+  settle->completed = settle->completed || look->completed;
+  settle->last = now;
+  settle->looked = true;
+}
+
+/* --- what follows --- */
+
+/* The action for which everything is known, but for the second look. */
+static MigTouch find_touch(unsigned evidence) {
+  for (int touch = MIG_TOUCH_NONE + 1; touch < MIG_TOUCH_COUNT; touch++)
+    if ((touches[touch].needs & ~(evidence | EV(SECOND_LOOK))) == 0)
+      return (MigTouch)touch;
+  return MIG_TOUCH_NONE;
+}
+
+static unsigned until(uint64_t then_ms, uint64_t now_ms) {
+  return then_ms > now_ms ? (unsigned)(then_ms - now_ms) : 1;
+}
+
+static void look_again(MigSettle *settle, MigSettleStep *step, unsigned at_most_ms) {
+  step->next = MIG_SETTLE_LOOK;
+  step->wait_ms = at_most_ms < settle->pause_ms ? at_most_ms : settle->pause_ms;
+  settle->pause_ms = settle->pause_ms * 2 < PAUSE_MAX_MS ? settle->pause_ms * 2 : PAUSE_MAX_MS;
+}
+
+static unsigned until_second_look(const MigSettle *settle) {
+  return until(settle->same_since_ms + MIG_SETTLE_SECOND_LOOK_MS, settle->last.ended_ms);
+}
+
+static void act(MigSettle *settle, MigTouch touch, unsigned evidence, MigSettleStep *step) {
+  bool again = settle->touched == touch;
+
+  step->touch = touch;
+  step->awaits = MIG_AWAITS_AGENT;
+  step->plan = touches[touch].plan;
+  if (touches[touch].needs & ~evidence) {
+    step->plan = plans[MIG_AWAITS_AGENT];
+    look_again(settle, step, until_second_look(settle));
+    return;
+  }
+  if (again && touches[touch].call_after && settle->tries >= touches[touch].call_after)
+    step->awaits = MIG_AWAITS_OPERATOR;
+  if (again && settle->last.ended_ms < settle->again_ms)
+    look_again(settle, step, until(settle->again_ms, settle->last.ended_ms));
+  else
+    step->next = MIG_SETTLE_TOUCH;
+}
+
+static bool given_up(const MigSettle *settle, MigTouch touch) {
+  return settle->touched == touch && touches[touch].max_tries && settle->tries >= touches[touch].max_tries;
+}
+
+static bool one_look_will_do(const MigSettle *settle, MigVerdict verdict) {
+  const MigSettleLook *look = &settle->last;
+  bool let_go = look->source == MIG_END_ABSENT || look->source == MIG_END_INACTIVE;
+
+  return (verdict == MIG_VERDICT_SUCCEEDED && let_go && look->target == MIG_END_RUNNING) ||
+         (verdict == MIG_VERDICT_AT_SOURCE && look->source == MIG_END_RUNNING && look->call_answered);
+}
+
+/* What stays behind, although the outcome is known. */
+static const char *what_is_left(const MigSettle *settle, MigVerdict verdict, MigTouch touch) {
+  MigEndState source = settle->last.source;
+  bool holds_a_copy = source != MIG_END_ABSENT && source != MIG_END_INACTIVE;
+
+  if (touch == MIG_TOUCH_UNDEFINE_TARGET)
+    return "the definition that the failed migration left at the target could not be removed: undefine it "
+           "there";
+  if (touch == MIG_TOUCH_UNDEFINE_SOURCE)
+    return "the definition that the migration left at the source could not be removed: undefine it there";
+  if (verdict == MIG_VERDICT_SUCCEEDED && holds_a_copy)
+    return "the source still holds the stopped copy that the guest left there: destroy it there, never "
+           "resume it";
+  if (verdict == MIG_VERDICT_GONE && holds_a_copy)
+    return "the source still holds a copy of the guest that cannot run on: destroy it there when you have "
+           "looked";
+  return NULL;
+}
+
+static void conclude(MigSettle *settle, unsigned evidence, MigSettleStep *step) {
+  MigTouch touch = find_touch(evidence);
+
+  if (!seen_twice(settle) && !one_look_will_do(settle, step->verdict)) {
+    step->awaits = MIG_AWAITS_LIBVIRT;
+    step->plan = plans[MIG_AWAITS_NOBODY];
+    look_again(settle, step, until_second_look(settle));
+    return;
+  }
+  if (touch != MIG_TOUCH_NONE && !given_up(settle, touch)) {
+    act(settle, touch, evidence, step);
+    return;
+  }
+  step->next = MIG_SETTLE_DONE;
+  step->left = what_is_left(settle, step->verdict, touch);
+}
+
+static void wait_on(MigSettle *settle, MigSettleStep *step) {
+  bool lasts = settle->last.ended_ms >= settle->same_since_ms + MIG_SETTLE_PATIENCE_MS;
+
+  step->under_way = settle->last.job_active;
+  /* What the agent was to do lacks evidence. */
+  if (step->awaits == MIG_AWAITS_AGENT || (step->awaits == MIG_AWAITS_LIBVIRT && lasts && !step->under_way))
+    step->awaits = MIG_AWAITS_OPERATOR;
+  step->plan = plans[step->awaits];
+  if (step->under_way) {
+    step->next = MIG_SETTLE_LOOK;
+    step->wait_ms = WATCH_MS;
+    settle->pause_ms = PAUSE_MIN_MS;
+  } else {
+    look_again(settle, step, PAUSE_MAX_MS);
+  }
+}
+
+void mig_settle_step(MigSettle *settle, const MigSettleLook *look, MigSettleStep *ret_step) {
+  const MigVerdictAnswer *answer;
+  MigSettleStep step = {0};
+  MigVerdictInput input;
+  unsigned evidence;
+  MigTouch touch;
+
+  note_look(settle, look);
+  input = verdict_input(settle);
+  answer = mig_verdict_answer(&input);
+  evidence = mig_settle_evidence(settle);
+  touch = find_touch(evidence);
+  step = (MigSettleStep){.verdict = answer->verdict, .awaits = answer->awaits, .why = answer->why};
+
+  if (answer->awaits == MIG_AWAITS_NOBODY)
+    conclude(settle, evidence, &step);
+  else if (answer->awaits == MIG_AWAITS_AGENT && touch != MIG_TOUCH_NONE)
+    act(settle, touch, evidence, &step);
+  else
+    wait_on(settle, &step);
+  *ret_step = step;
+}
+
+void mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch, bool ok) {
+  unsigned pause = TRY_PAUSE_MIN_MS;
+
+  /* A post-copy that went on and was cut again is a new one. */
+  settle->tries =
+      settle->touched != touch || (ok && touch == MIG_TOUCH_RESUME_POST_COPY) ? 1 : settle->tries + 1;
+  settle->touched = touch;
+  for (unsigned i = 1; i < settle->tries && pause < TRY_PAUSE_MAX_MS; i++)
+    pause *= 2;
+  settle->again_ms = now_ms + (pause < TRY_PAUSE_MAX_MS ? pause : TRY_PAUSE_MAX_MS);
+  /* What was seen before it is of another time. */
+  settle->same_since_ms = now_ms;
+  settle->pause_ms = PAUSE_MIN_MS;
+}
