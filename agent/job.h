@@ -4,6 +4,7 @@
 
 #include "libmigrate/core/monitor.h"
 #include "libmigrate/core/policy.h"
+#include "libmigrate/core/settle.h"
 #include "libmigrate/core/types.h"
 #include "libmigrate/virt/driver.h"
 
@@ -53,6 +54,8 @@ struct Job {
   bool begun;     /* libvirt was seen at it */
   bool have_plan; /* it was started */
   MigPlan plan;
+
+  MigSettleRecord record; /* once it was started: what actions on a domain may rest on */
 
   MigPhase phase;
   MigStage stage;

@@ -287,6 +287,28 @@ json_t *job_to_summary(const Job *job) {
   return object;
 }
 
+/* Nothing but true things: what is absent is not known, and no action rests on it. */
+static const struct {
+  const char *key;
+  size_t offset;
+} record_facts[] = {
+    {"ran_before", offsetof(MigSettleRecord, ran_before)},
+    {"paused_by_agent", offsetof(MigSettleRecord, paused_by_agent)},
+    {"persist_target", offsetof(MigSettleRecord, persist_target)},
+    {"undefine_source", offsetof(MigSettleRecord, undefine_source)},
+    {"target_was_absent", offsetof(MigSettleRecord, target_was_absent)},
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(record_facts) * sizeof(bool) == sizeof(MigSettleRecord));
+
+static json_t *facts_to_json(const MigSettleRecord *record) {
+  json_t *object = json_object();
+
+  for (size_t i = 0; i < G_N_ELEMENTS(record_facts); i++)
+    json_object_set_new_nocheck(object, record_facts[i].key,
+                                json_boolean(G_STRUCT_MEMBER(bool, record, record_facts[i].offset)));
+  return object;
+}
+
 json_t *job_to_record(const Job *job, const char *boot_id) {
   json_t *wire = job_common(job);
   json_t *agent = json_pack(
@@ -297,8 +319,10 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
   JobContext then = {.now_ms = job->sample.now_ms};
 
   set_string(agent, "request_digest", job->request_digest);
-  if (job->have_plan)
+  if (job->have_plan) {
     json_object_set_new_nocheck(agent, "plan", plan_to_json(&job->plan));
+    json_object_set_new_nocheck(agent, "before", facts_to_json(&job->record));
+  }
   json_object_set_new_nocheck(wire, "events", events_to_json(job, JOB_EVENTS_MAX));
   if (job->failure.cause != MIG_CAUSE_NONE)
     json_object_set_new_nocheck(wire, "failure", failure_to_json(&job->failure));
@@ -411,6 +435,12 @@ static void read_plan(Job *job, json_t *object) {
   job->plan.downtime_ms = get_count(object, "downtime_ms");
 }
 
+static void read_facts(MigSettleRecord *record, json_t *object) {
+  for (size_t i = 0; i < G_N_ELEMENTS(record_facts); i++)
+    G_STRUCT_MEMBER(bool, record, record_facts[i].offset) =
+        json_is_true(json_object_get(object, record_facts[i].key));
+}
+
 /* Monotonic times mean nothing after a reboot; nothing that ran then runs now either. */
 static void read_clock(Job *job, json_t *agent, const char *boot_id) {
   if (g_strcmp0(json_string_value(json_object_get(agent, "boot_id")), boot_id) == 0)
@@ -475,6 +505,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->have_sample = json_is_true(json_object_get(agent, "have_sample"));
   read_clock(job, agent, boot_id);
   read_plan(job, json_object_get(agent, "plan"));
+  read_facts(&job->record, json_object_get(agent, "before"));
   job->begun = json_is_true(json_object_get(agent, "begun"));
   read_failure(&job->failure, json_object_get(wire, "failure"));
   read_result(job, json_object_get(wire, "result"));

@@ -224,6 +224,25 @@ LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who) {
   return LIFECYCLE_ABORT_ASKED;
 }
 
+/* The record says that the agent pauses the guest: now it may. If it fails, the guest is known to be resumed. */
+static void on_pause_recorded(const char *id, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = job_table_find_id(agent->jobs, id);
+
+  if (error)
+    lifecycle_note_save_failure(agent, id, error);
+  if (!job || !job->run || job->phase != MIG_PHASE_MIGRATING)
+    return;
+  if (error) {
+    job->record.paused_by_agent = false;
+    job_add_event(job, "warning", MIG_CAUSE_NONE,
+                  "not paused, for that could not be put on stable storage: %s", error->message);
+    lifecycle_state_changed(agent, job);
+    return;
+  }
+  run_complete(job->run, MIG_ACTION_PAUSE);
+}
+
 const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who) {
   if (job->phase != MIG_PHASE_MIGRATING || !job->run || !run_may_be_moving(job->run))
     return "only a job that is migrating can be completed by force";
@@ -235,8 +254,14 @@ const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const
     return "the migration was not started for post-copy: start it with allow_post_copy=yes";
   job_add_event(job, "decision", MIG_CAUSE_NONE, "%s: asked for by %s", mig_action_name(kind), who);
   log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: asked for by %s", mig_action_name(kind), who);
-  run_complete(job->run, kind);
-  lifecycle_state_changed(agent, job);
+  if (kind == MIG_ACTION_PAUSE) {
+    job->record.paused_by_agent = true;
+    lifecycle_announce(agent, job);
+    lifecycle_save(agent, job, on_pause_recorded, agent);
+  } else {
+    run_complete(job->run, kind);
+    lifecycle_state_changed(agent, job);
+  }
   return NULL;
 }
 

@@ -60,6 +60,15 @@
 /* an end does not answer, so nobody can say where the domain runs */
 #define NAMES_MESSAGE_JOB_OUTCOME_UNKNOWN "bae32e7919fa41128b8effa8b9e9bef2"
 
+/* where a domain runs cannot be found out without an operator: what to do is in the message */
+#define NAMES_MESSAGE_JOB_NEEDS_OPERATOR "fda8d1034f404bee873b8806475dfdf3"
+
+/* the agent resumed or undefined a domain after a move, with the evidence for it */
+#define NAMES_MESSAGE_JOB_DOMAIN_TOUCHED "1ccc74de9e494ff68f1b11d4caf25c8a"
+
+/* a move is over, and something is left behind that the agent does not remove */
+#define NAMES_MESSAGE_JOB_LEFTOVER "ee9ff3a4c7c049a281395875e786d28f"
+
 /* both ends say that the domain runs: an operator must look, now */
 #define NAMES_MESSAGE_JOB_SPLIT "635b2229ec8b4b21a1c1f1dba7d13116"
 

@@ -29,7 +29,7 @@ static bool domain_can_start(const MigDomainFacts *facts, GError **error) {
 
 /* The target's half: another host, that has no such domain active. Warms it up. False: refused, and said so. */
 static bool prepare_target(Worker *worker, const MigHostFacts *source, const MigDomainFacts *domain,
-                           MigPolicyFacts *policy_facts) {
+                           MigPolicyFacts *policy_facts, MigSettleRecord *record) {
   const MigDriverOps *ops = worker->driver->ops;
   g_auto(MigHostFacts) host = {0};
   MigDomainStatus status = {0};
@@ -58,6 +58,7 @@ static bool prepare_target(Worker *worker, const MigHostFacts *source, const Mig
                "before anything else; nothing was touched",
                mig_end_state_name(status.state)));
   } else {
+    record->target_was_absent = status.state == MIG_END_ABSENT;
     policy_facts->qemu_version = MIN(source->hypervisor_version, host.hypervisor_version);
     policy_facts->libvirt_version = MIN(source->libvirt_version, host.libvirt_version);
     /* Only a saving of time: what keeps it from working will be said by the migration, and better. */
@@ -92,6 +93,7 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
   const MigDriverOps *ops = worker->driver->ops;
   g_auto(MigHostFacts) host = {0};
   g_auto(MigDomainFacts) domain = {0};
+  MigSettleRecord record;
   MigProbe probe = {0};
   GError *error = NULL;
   HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, &error);
@@ -111,12 +113,19 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
     refuse(worker, cause_of_preparing(error), error);
     return false;
   }
+  record = (MigSettleRecord){
+      .ran_before = domain.state == MIG_END_RUNNING,
+      .persist_target = domain.persistent && mig_policy_get(&worker->policy, MIG_POLICY_PERSIST_TARGET),
+      .undefine_source = domain.persistent && mig_policy_get(&worker->policy, MIG_POLICY_UNDEFINE_SOURCE),
+  };
   policy_facts->passthrough = domain.passthrough;
   policy_facts->local_disks = domain.local_disk_bytes > 0;
-  if (!prepare_target(worker, &host, &domain, policy_facts) || !policy_fits(worker, policy_facts))
+  if (!prepare_target(worker, &host, &domain, policy_facts, &record) || !policy_fits(worker, policy_facts))
     return false;
 
-  worker_post(worker, &(WorkerReport){.kind = WORKER_PREPARED, .domain = domain, .probe = probe});
+  worker_set_record(worker, &record);
+  worker_post(worker,
+              &(WorkerReport){.kind = WORKER_PREPARED, .domain = domain, .probe = probe, .record = record});
   domain = (MigDomainFacts){0};
   if (worker_wait_for_order(worker) == WORKER_ORDER_GO)
     return true;

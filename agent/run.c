@@ -116,6 +116,7 @@ static void on_prepared(JobRun *run, const WorkerReport *report) {
                         : report->domain.local_disk_bytes;
   job->started_ms = agent_now_ms();
   job->started_usec = g_get_real_time();
+  job->record = report->record;
   make_plan(run, &report->probe);
   start_monitor(run);
   job->stage = MIG_STAGE_PRE_COPY;
@@ -259,6 +260,11 @@ static void on_returned(JobRun *run, const WorkerReport *report) {
   lifecycle_state_changed(run->agent, job);
 }
 
+static void note_evidence(Job *job, const char *evidence) {
+  g_free(job->evidence);
+  job->evidence = g_strdup(evidence);
+}
+
 /* Of the migration's own error, when nobody had asked for an end. */
 static MigCause cause_of_migration(const GError *error) {
   static const struct {
@@ -367,6 +373,11 @@ static void settle_split(JobRun *run, const WorkerReport *report) {
 }
 
 static void on_settled(JobRun *run, const WorkerReport *report) {
+  if (report->left) {
+    note_evidence(run->job, report->evidence);
+    job_add_event(run->job, "warning", MIG_CAUSE_NONE, "%s", report->left);
+    log_job(run->job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "%s (%s)", report->left, report->evidence);
+  }
   switch (report->verdict) {
   case MIG_VERDICT_SUCCEEDED:
     settle_moved(run, report);
@@ -389,22 +400,24 @@ static void on_settled(JobRun *run, const WorkerReport *report) {
 }
 
 static void on_unsettled(JobRun *run, const WorkerReport *report) {
+  bool operator= report->awaits == MIG_AWAITS_OPERATOR;
   Job *job = run->job;
 
-  job_set_next_action(job, "asks both ends until they agree; nothing is touched before");
+  note_evidence(job, report->evidence);
+  job_set_next_action(job, report->plan);
   if (job->phase == MIG_PHASE_MIGRATING)
     lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
   else
-    job_add_event(job, "action", MIG_CAUSE_NONE, "%s", report->evidence);
-  log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_OUTCOME_UNKNOWN, "where it runs is not settled yet: %s",
-          report->evidence);
+    job_add_event(job, operator? "warning" : "action", MIG_CAUSE_NONE, "%s", report->evidence);
+  log_job(job, operator? LOG_ERR : LOG_WARNING,
+               operator? NAMES_MESSAGE_JOB_NEEDS_OPERATOR : NAMES_MESSAGE_JOB_OUTCOME_UNKNOWN,
+          "where it runs is not settled yet: %s", report->evidence);
   lifecycle_state_changed(run->agent, job);
 }
 
 static void on_resuming(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
 
-  job_set_next_action(job, "resumes the post-copy as soon as the link is back, again and again");
   job->stage = MIG_STAGE_POST_COPY;
   if (job->phase == MIG_PHASE_MIGRATING)
     lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
@@ -414,7 +427,29 @@ static void on_resuming(JobRun *run, const WorkerReport *report) {
   log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_RECOVERING,
           "post-copy is cut (%s); the last try to resume it: %s", report->evidence,
           report->error ? report->error->message : "worked");
-  lifecycle_state_changed(run->agent, job);
+}
+
+/* The other actions on a domain: rare enough to be told each time, with what they rest on. */
+static void on_domain_touched(JobRun *run, const WorkerReport *report) {
+  const char *result = report->error ? report->error->message : "done";
+  Job *job = run->job;
+
+  if (job->phase == MIG_PHASE_MIGRATING)
+    lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
+  job_add_event(job, report->error ? "warning" : "action", MIG_CAUSE_NONE, "%s (%s): %s", report->plan,
+                report->evidence, result);
+  log_job(job, report->error ? LOG_WARNING : LOG_NOTICE, NAMES_MESSAGE_JOB_DOMAIN_TOUCHED, "%s (%s): %s",
+          report->plan, report->evidence, result);
+}
+
+static void on_touched(JobRun *run, const WorkerReport *report) {
+  note_evidence(run->job, report->evidence);
+  job_set_next_action(run->job, report->plan);
+  if (report->touch == MIG_TOUCH_RESUME_POST_COPY)
+    on_resuming(run, report);
+  else
+    on_domain_touched(run, report);
+  lifecycle_state_changed(run->agent, run->job);
 }
 
 static void on_attached(JobRun *run, const WorkerReport *report) {
@@ -456,8 +491,8 @@ static void on_report(Worker *worker, const WorkerReport *report, gpointer user_
   case WORKER_UNSETTLED:
     on_unsettled(run, report);
     break;
-  case WORKER_RESUMING:
-    on_resuming(run, report);
+  case WORKER_TOUCHED:
+    on_touched(run, report);
     break;
   case WORKER_SETTLED:
     on_settled(run, report);
@@ -483,6 +518,8 @@ void run_start(Agent *agent, Job *job, bool reattach) {
       .migrate_uri = job->migrate_uri,
       .policy = reattach ? start_policy(job) : job->policy,
       .reattach = reattach,
+      .record = job->record,
+      .begun = reattach && job->begun,
       .probe = wants_probe(&job->policy),
       .connect_timeout_ms = agent->config->connect_timeout_ms,
       .poll_interval_ms = agent->config->poll_interval_ms,

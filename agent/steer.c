@@ -4,6 +4,22 @@
 
 #define ABORT_REPEAT_MS 1000
 
+/* What came of it is only known if libvirt said so. */
+static bool pause_guest(Worker *worker, MigConn *conn, GError **error) {
+  g_autoptr(GError) failure = NULL;
+  bool ok = worker->driver->ops->suspend(conn, worker->domain_uuid, &failure);
+
+  if (ok || !worker_is_answer(failure)) {
+    MigSettleRecord record = worker_get_record(worker);
+
+    record.paused_by_agent = true;
+    worker_set_record(worker, &record);
+  }
+  if (failure)
+    g_propagate_error(error, g_steal_pointer(&failure));
+  return ok;
+}
+
 static bool act(Worker *worker, MigConn *conn, const MigAction *action, GError **error) {
   const MigDriverOps *ops = worker->driver->ops;
 
@@ -17,7 +33,7 @@ static bool act(Worker *worker, MigConn *conn, const MigAction *action, GError *
   case MIG_ACTION_PAUSE:
     if (action->downtime_ms > 0)
       return ops->set_max_downtime(conn, worker->domain_uuid, action->downtime_ms, error);
-    return ops->suspend(conn, worker->domain_uuid, error);
+    return pause_guest(worker, conn, error);
   case MIG_ACTION_NONE:
   case MIG_ACTION_COUNT:
     break;

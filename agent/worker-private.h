@@ -39,8 +39,11 @@ struct Worker {
   GAsyncQueue *commands; /* Command */
   gint sample_on_its_way;
 
+  bool call_taken; /* the caller's own: as in MigSettleLook */
+
   GMutex mutex;
   GCond cond;
+  MigSettleRecord record; /* what was known before anything moved; later changes: paused_by_agent */
   WorkerOrder order;
   bool over;      /* the steerer is to end */
   bool completed; /* libvirt said that the migration was completed */
@@ -62,6 +65,12 @@ WorkerOrder worker_wait_for_order(Worker *worker);
 
 /* Did libvirt say that the migration was completed? */
 bool worker_is_completed(Worker *worker);
+
+MigSettleRecord worker_get_record(Worker *worker);
+void worker_set_record(Worker *worker, const MigSettleRecord *record);
+
+/* The answer came from libvirt, and not from a connection that broke: what was asked is not still on its way to it. */
+bool worker_is_answer(const GError *error);
 
 /* Is the steerer to end? */
 bool worker_is_over(Worker *worker);

@@ -98,6 +98,21 @@ bool worker_is_completed(Worker *worker) {
   return completed;
 }
 
+MigSettleRecord worker_get_record(Worker *worker) {
+  MigSettleRecord record;
+
+  g_mutex_lock(&worker->mutex);
+  record = worker->record;
+  g_mutex_unlock(&worker->mutex);
+  return record;
+}
+
+void worker_set_record(Worker *worker, const MigSettleRecord *record) {
+  g_mutex_lock(&worker->mutex);
+  worker->record = *record;
+  g_mutex_unlock(&worker->mutex);
+}
+
 bool worker_is_over(Worker *worker) {
   bool over;
 
@@ -120,6 +135,11 @@ WorkerOrder worker_wait_for_order(Worker *worker) {
 
 /* --- the caller: the migration, and what came of it --- */
 
+bool worker_is_answer(const GError *error) {
+  return !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE) &&
+         !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT);
+}
+
 static void migrate(Worker *worker, const MigPolicyFacts *facts) {
   MigMigrateRequest request = {
       .target_uri = worker->target_uri,
@@ -136,6 +156,7 @@ static void migrate(Worker *worker, const MigPolicyFacts *facts) {
   if (conn) {
     if (worker->driver->ops->migrate(hypervisor_conn_get(conn), &request, &error))
       worker_note_job_done(worker, true);
+    worker->call_taken = worker_is_answer(error);
     hypervisor_release(conn, error);
   }
   worker_post(worker, &(WorkerReport){.kind = WORKER_RETURNED, .error = error});
@@ -191,6 +212,8 @@ Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequ
   worker->migrate_uri = g_strdup(request->migrate_uri);
   worker->policy = request->policy;
   worker->reattach = request->reattach;
+  worker->record = request->record;
+  worker->call_taken = request->begun;
   worker->probe = request->probe;
   worker->connect_timeout_ms = request->connect_timeout_ms;
   worker->poll_interval_ms = request->poll_interval_ms;

@@ -4,6 +4,7 @@
 
 #include "agent/hypervisor.h"
 #include "libmigrate/core/monitor.h"
+#include "libmigrate/core/settle.h"
 
 typedef struct Worker Worker;
 
@@ -15,22 +16,24 @@ typedef struct WorkerRequest {
   const char *migrate_uri; /* or NULL */
   MigPolicy policy;        /* of a reattach: as the migration was started with */
   bool reattach;           /* a migration may be under way already: find out, start none */
+  MigSettleRecord record;  /* of a reattach: what was known before anything moved */
+  bool begun;              /* of a reattach: libvirt was seen at it */
   bool probe;              /* measure what the guest dirties, while preparing */
   unsigned connect_timeout_ms;
   unsigned poll_interval_ms;
 } WorkerRequest;
 
 typedef enum WorkerReportKind {
-  WORKER_PREPARED, /* domain: facts, probe: what was measured of it. It waits for worker_go() or worker_cancel() */
+  WORKER_PREPARED, /* domain, record: facts, probe: what was measured. It waits for worker_go() or worker_cancel() */
   WORKER_REFUSED,   /* cause, error: nothing was moved. The last report */
   WORKER_CANCELLED, /* by worker_cancel(), before anything was moved. The last report */
   WORKER_SAMPLE,    /* sample; invalid with `error` where libvirtd did not answer */
   WORKER_ACTED,     /* action, and error if it was refused */
   WORKER_RETURNED,  /* the migration's call came back, with its error, or NULL */
   WORKER_ATTACHED,  /* a migration was found under way */
-  WORKER_UNSETTLED, /* evidence: no verdict yet. Said when it changes */
-  WORKER_RESUMING,  /* evidence: post-copy is being recovered, error: the try before */
-  WORKER_SETTLED    /* verdict, evidence, and the target's count. The last report */
+  WORKER_UNSETTLED, /* evidence, plan, awaits: no verdict yet. Said when it changes */
+  WORKER_TOUCHED,   /* touch, evidence: one of the actions of settle.h was taken, with its error, or NULL */
+  WORKER_SETTLED    /* verdict, evidence, what is left, and the target's count. The last report */
 } WorkerReportKind;
 
 typedef struct WorkerReport {
@@ -41,8 +44,12 @@ typedef struct WorkerReport {
   MigProbe probe;
   MigSample sample;
   MigAction action;
+  MigSettleRecord record;
   MigVerdict verdict;
-  MigVerdictInput ends;
+  MigAwaits awaits;
+  MigTouch touch;
+  const char *plan; /* static, as in MigSettleStep */
+  const char *left; /* static, or NULL */
   char *evidence;
   bool have_final;
   MigFinalStats final;

@@ -17,8 +17,8 @@
  * *A verdict needs a second look*, MIG_SETTLE_SECOND_LOOK_MS after the first and the same as it, because one look can be
  * wrong about what comes next: a migration that was asked of a libvirtd that hung begins when it goes on, although its
  * caller is gone; a target that answers late is of another time than its source. One look is enough where nothing can
- * follow: the source has let go and the target runs it; or libvirt itself has answered the migration's call, so that it
- * is not still to begin, and the source runs the guest.
+ * follow: the source has let go and the target runs it; or libvirt has been seen at the migration, or has answered its
+ * call, so that it is not still to begin, and the source runs the guest.
  *
  * *Actions.* `touches` names for each all of the evidence that it needs. What is not known is not there, so a missing
  * answer, an old record without these facts, or an agent that lost its memory prevents an action and never causes one. No
@@ -220,6 +220,7 @@ static void note_look(MigSettle *settle, const MigSettleLook *look) {
     settle->pause_ms = PAUSE_MIN_MS;
   }
   settle->completed = settle->completed || look->completed;
+  settle->call_taken = settle->call_taken || look->call_taken || look->job_active;
   settle->last = now;
   settle->looked = true;
 }
@@ -276,7 +277,7 @@ static bool one_look_will_do(const MigSettle *settle, MigVerdict verdict) {
   bool let_go = look->source == MIG_END_ABSENT || look->source == MIG_END_INACTIVE;
 
   return (verdict == MIG_VERDICT_SUCCEEDED && let_go && look->target == MIG_END_RUNNING) ||
-         (verdict == MIG_VERDICT_AT_SOURCE && look->source == MIG_END_RUNNING && look->call_answered);
+         (verdict == MIG_VERDICT_AT_SOURCE && look->source == MIG_END_RUNNING && settle->call_taken);
 }
 
 /* What stays behind, although the outcome is known. */
@@ -368,4 +369,8 @@ void mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch,
   /* What was seen before it is of another time. */
   settle->same_since_ms = now_ms;
   settle->pause_ms = PAUSE_MIN_MS;
+}
+
+void mig_settle_note_paused(MigSettle *settle) {
+  settle->record.paused_by_agent = true;
 }

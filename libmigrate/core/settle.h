@@ -70,10 +70,9 @@ typedef struct MigSettleLook {
   uint64_t began_ms, ended_ms; /* monotonic: before the source was asked, after the target answered */
   MigEndState source;
   MigEndState target;
-  bool job_active; /* a migration job at the source */
-  bool completed;  /* libvirt said so: an event, or the call's success */
-  bool
-      call_answered; /* the migration's call was answered by libvirt itself, and not by a broken connection */
+  bool job_active;     /* a migration job at the source */
+  bool completed;      /* libvirt said so: an event, or the call's success */
+  bool call_taken;     /* libvirt is known to have taken up the migration's call: it is not still to begin */
   bool source_defined; /* persistent there */
   bool target_defined; /* persistent there */
   bool
@@ -102,6 +101,7 @@ typedef struct MigSettleStep {
 typedef struct MigSettle {
   MigSettleRecord record;
   bool completed;     /* once said, it stays */
+  bool call_taken;    /* likewise; or the job was seen */
   bool looked;        /* there is a last look */
   MigSettleLook last; /* with the source as it counts */
   uint64_t same_since_ms;
@@ -115,6 +115,9 @@ void mig_settle_init(MigSettle *settle, const MigSettleRecord *record);
 
 /* What to do after this look. */
 void mig_settle_step(MigSettle *settle, const MigSettleLook *look, MigSettleStep *ret_step);
+
+/* The agent has paused the guest for the migration, since the record was given. */
+void mig_settle_note_paused(MigSettle *settle);
 
 /* The action was taken, or refused. */
 void mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch, bool ok);

@@ -162,3 +162,22 @@ bool mig_libvirt_resume(MigConn *conn, const char *uuid, GError **error) {
     return false;
   return virDomainResume(domain) == 0 || mig_virt_error_take(error, "cannot resume the guest");
 }
+
+bool mig_libvirt_undefine(MigConn *conn, const char *uuid, GError **error) {
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
+  int active;
+
+  if (!domain)
+    return false;
+  /* libvirt would make an active one transient. */
+  active = virDomainIsActive(domain);
+  if (active > 0) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID,
+                "domain %s is active: its definition is not removed", uuid);
+    return false;
+  }
+  return (active == 0 && virDomainUndefineFlags(domain, VIR_DOMAIN_UNDEFINE_KEEP_NVRAM |
+                                                            VIR_DOMAIN_UNDEFINE_KEEP_TPM) == 0) ||
+         mig_virt_error_take(error, "cannot undefine the domain");
+}

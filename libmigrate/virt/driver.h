@@ -75,10 +75,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainFacts, mig_domain_facts_clear)
 typedef struct MigDomainStatus {
   MigEndState state;
   bool persistent;
-  bool
-      start_failed; /* inactive because its last start, or the migration into it, failed: its CPUs never ran */
-  bool job_active;  /* a migration job, outgoing or incoming */
+  bool job_active; /* a migration job, outgoing or incoming */
   bool job_outgoing;
+  bool start_failed; /* inactive because its last start, or the last migration into it, failed */
 } MigDomainStatus;
 
 /* The final count of a migration. */
@@ -176,6 +175,10 @@ typedef struct MigDriverOps {
   bool (*start_post_copy)(MigConn *conn, const char *uuid, GError **error);
   bool (*suspend)(MigConn *conn, const char *uuid, GError **error);
   bool (*resume)(MigConn *conn, const char *uuid, GError **error);
+
+  /* Removes the definition of an inactive domain and nothing else: its NVRAM and TPM state stay, for they may be on shared
+   * storage and in use elsewhere. Refused for an active domain, and for one with snapshots or a saved state. */
+  bool (*undefine)(MigConn *conn, const char *uuid, GError **error);
 
   void (*free)(MigDriver *driver);
 } MigDriverOps;

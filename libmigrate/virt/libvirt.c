@@ -78,6 +78,7 @@ static const MigDriverOps ops = {
     .start_post_copy = mig_libvirt_start_post_copy,
     .suspend = mig_libvirt_suspend,
     .resume = mig_libvirt_resume,
+    .undefine = mig_libvirt_undefine,
     .free = libvirt_free,
 };
 

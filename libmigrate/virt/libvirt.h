@@ -247,3 +247,4 @@ bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, GError **error
 bool mig_libvirt_suspend(MigConn *conn, const char *uuid, GError **error);
 bool mig_libvirt_resume(MigConn *conn, const char *uuid, GError **error);
 bool mig_libvirt_reachable(MigDriver *driver, const char *uri, unsigned timeout_ms, GError **error);
+bool mig_libvirt_undefine(MigConn *conn, const char *uuid, GError **error);

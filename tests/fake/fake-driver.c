@@ -379,6 +379,8 @@ static bool fake_domain_status(MigConn *conn, const char *uuid, MigDomainStatus 
       return leave(conn, refuse(error, MIG_VIRT_ERROR_FAILED, "scripted: no status"));
     status.state = said ? fake_end_state(json_string_value(said)) : fake_domain_state_at(domain, conn->host);
     status.persistent = fake_domain_defined(domain, conn->host);
+    status.start_failed =
+        status.state == MIG_END_INACTIVE && g_strcmp0(domain->host, conn->host) != 0 && domain->start_failed;
     status.job_active = outgoing || incoming;
     status.job_outgoing = outgoing;
   }
@@ -612,6 +614,9 @@ static bool set_running(MigConn *conn, const char *call, const char *uuid, MigEn
   domain = find(conn, uuid, error);
   if (!domain)
     return leave(conn, false);
+  /* A guest that a migration left stopped can be resumed like any other. */
+  if (domain->state == MIG_END_PAUSED_MIGRATION && to == MIG_END_RUNNING)
+    from = MIG_END_PAUSED_MIGRATION;
   if (g_strcmp0(domain->host, conn->host) != 0 || (domain->state != from && domain->state != to))
     return leave(conn, refuse(error, MIG_VIRT_ERROR_NOT_RUNNING, "domain is not running"));
   if (domain->state != to) {
@@ -628,6 +633,21 @@ static bool fake_suspend(MigConn *conn, const char *uuid, GError **error) {
 
 static bool fake_resume(MigConn *conn, const char *uuid, GError **error) {
   return set_running(conn, "resume", uuid, MIG_END_PAUSED, MIG_END_RUNNING, "resumed: unpaused", error);
+}
+
+static bool fake_undefine(MigConn *conn, const char *uuid, GError **error) {
+  FakeDomain *domain;
+
+  if (!enter(conn, "undefine", NULL, error))
+    return false;
+  domain = find(conn, uuid, error);
+  if (!domain)
+    return leave(conn, false);
+  if (fake_domain_state_at(domain, conn->host) != MIG_END_INACTIVE)
+    return leave(conn, refuse(error, MIG_VIRT_ERROR_INVALID, "domain is active"));
+  fake_domain_set_defined(domain, conn->host, false);
+  conn->world->dirty = true;
+  return leave(conn, true);
 }
 
 /* ---- the ticker
@@ -743,6 +763,7 @@ MigDriver *fake_driver_new(void) {
       .start_post_copy = fake_start_post_copy,
       .suspend = fake_suspend,
       .resume = fake_resume,
+      .undefine = fake_undefine,
       .free = fake_free,
   };
   FakeDriver *self = g_new0(FakeDriver, 1);

@@ -18,6 +18,7 @@
  *               "memory_bytes": 268435456, "dirty_bytes_per_s": 20971520, "working_set_bytes": 67108864,
  *               "local_disk_bytes": 0, "local_disks": 0, "passthrough": false,
  *               "states": {"b": "unknown"},
+ *               "leftovers": false, "start_failed": false,
  *               "defined": ["b"]}
  *     },
  *     "link": {"bytes_per_s": 104857600, "cut": false, "setup_ms": 0, "switch_ms": 20},
@@ -36,7 +37,9 @@
  *   domains       uuid: by default made from the name, always the same. host and state: where and how it is at first; applied
  *                 again when the test changes them ("inactive" is a crash of QEMU, "paused" a guest paused by its
  *                 owner). states: what an end says instead of the truth, by the names of MigEndState, or "error" for a
- *                 failing domain_status. defined: where it is defined as well, beside its own host.
+ *                 failing domain_status. leftovers: a migration that fails leaves its definition at the target, one
+ *                 that succeeds leaves it at the source. start_failed: shut off where it is not at home, it says that
+ *                 its start failed. defined: where it is defined as well, beside its own host.
  *   link          cut: no byte moves, and after keepalive_ms the migration breaks as libvirt's does. setup_ms: from
  *                 migrate() to the first byte. switch_ms: the fixed part of the switchover.
  *   keepalive_ms  how long a hung call or a cut link is borne.

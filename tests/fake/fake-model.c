@@ -117,6 +117,8 @@ void fake_job_fail(FakeWorld *world, FakeDomain *domain, MigVirtError error, con
   g_autofree char *source = g_strdup(domain->job.source), *target = g_strdup(domain->job.target);
   bool stopped = domain->job.phase == FAKE_PHASE_SWITCHOVER;
 
+  if (domain->leftovers && domain->job.persist && domain->persistent)
+    fake_domain_set_defined(domain, target, true);
   fake_job_clear(&domain->job);
   domain->ok = false;
   domain->error = error;
@@ -153,7 +155,7 @@ static void succeed(FakeWorld *world, FakeDomain *domain) {
 
   if (job->persist && domain->persistent)
     fake_domain_set_defined(domain, target, true);
-  if (job->undefine)
+  if (job->undefine && !domain->leftovers)
     fake_domain_set_defined(domain, source, false);
   g_free(domain->host);
   domain->host = g_strdup(target);

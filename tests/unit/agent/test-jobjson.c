@@ -174,6 +174,38 @@ static void times_of_another_boot_are_not_taken_for_ours(void **state) {
   json_decref(record);
 }
 
+/* Each by itself, and with the rest: an action on a domain may rest on it. */
+static void what_was_known_before_the_move_is_kept(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
+
+  job->have_plan = true;
+  for (unsigned bits = 0; bits < 32; bits++) {
+    job->record = (MigSettleRecord){.ran_before = bits & 1,
+                                    .paused_by_agent = bits & 2,
+                                    .persist_target = bits & 4,
+                                    .undefine_source = bits & 8,
+                                    .target_was_absent = bits & 16};
+    json_t *record = job_to_record(job, BOOT);
+    g_autoptr(Job) back = read_back(record, BOOT);
+
+    assert_memory_equal(&back->record, &job->record, sizeof job->record);
+    json_decref(record);
+  }
+}
+
+static void a_record_of_an_older_agent_knows_nothing_of_before(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
+  json_t *record;
+
+  job->have_plan = true;
+  job->record.ran_before = job->record.persist_target = true;
+  record = job_to_record(job, BOOT);
+  json_object_del(json_object_get(record, "agent"), "before");
+  g_autoptr(Job) back = read_back(record, BOOT);
+  assert_memory_equal(&back->record, &(MigSettleRecord){0}, sizeof job->record);
+  json_decref(record);
+}
+
 static void numbers_too_large_for_the_wire_are_cut(void **state) {
   g_autoptr(Job) job = full_job(MIG_PHASE_SUCCEEDED);
   JobContext context = {.now_ms = 7000, .now_usec = 1700000003000000};
@@ -469,6 +501,8 @@ int main(void) {
   ADD(an_unfinished_job_comes_back_with_a_higher_revision_and_no_old_numbers);
   ADD(what_is_not_there_stays_not_there);
   ADD(times_of_another_boot_are_not_taken_for_ours);
+  ADD(what_was_known_before_the_move_is_kept);
+  ADD(a_record_of_an_older_agent_knows_nothing_of_before);
   ADD(numbers_too_large_for_the_wire_are_cut);
   TESTS_ADD_ROWS(&tests, test_damage, damages);
   ADD(each_member_of_a_record_may_be_of_any_type);

@@ -248,7 +248,7 @@ static const struct Stands {
      V(SUCCEEDED),
      false},
     {"libvirt answered the call and the source runs it: one look",
-     {.source = E(RUNNING), .target = E(ABSENT), .call_answered = true},
+     {.source = E(RUNNING), .target = E(ABSENT), .call_taken = true},
      V(AT_SOURCE),
      true},
     {"the call broke off: a migration may still begin: two looks",
@@ -256,11 +256,11 @@ static const struct Stands {
      V(AT_SOURCE),
      false},
     {"nothing at either end: two looks",
-     {.source = E(INACTIVE), .target = E(ABSENT), .call_answered = true},
+     {.source = E(INACTIVE), .target = E(ABSENT), .call_taken = true},
      V(GONE),
      false},
     {"running at both: two looks",
-     {.source = E(RUNNING), .target = E(RUNNING), .call_answered = true},
+     {.source = E(RUNNING), .target = E(RUNNING), .call_taken = true},
      V(SPLIT),
      false},
 };
@@ -284,6 +284,20 @@ static void a_verdict_and_its_looks(void **state) {
   assert_string_equal(mig_verdict_name(step.verdict), mig_verdict_name(row->verdict));
   assert_int_equal(step.awaits, A(NOBODY));
   assert_int_equal(step.touch, T(NONE));
+}
+
+static void a_migration_that_was_seen_is_not_still_to_begin(void **state) {
+  MigSettleLook look = {.source = E(RUNNING), .target = E(PAUSED_MIGRATION), .job_active = true};
+  MigSettleStep step;
+  MigSettle settle;
+
+  mig_settle_init(&settle, &(MigSettleRecord){.ran_before = true});
+  assert_true(look_at(&settle, look, 0, 0).under_way);
+  look.job_active = false;
+  look.target = E(ABSENT);
+  step = look_at(&settle, look, 10, 10);
+  assert_int_equal(step.next, MIG_SETTLE_DONE);
+  assert_int_equal(step.verdict, V(AT_SOURCE));
 }
 
 static const struct Wait {
@@ -481,7 +495,7 @@ static MigSettleLook cell_look(int source, int target, unsigned bits) {
                          .source_defined = bits & 4,
                          .target_defined = bits & 8,
                          .target_start_failed = bits & 16,
-                         .call_answered = bits & 32};
+                         .call_taken = bits & 32};
 }
 
 static MigSettleRecord cell_record(unsigned bits) {
@@ -580,6 +594,7 @@ static const struct Plain {
     {"a second look counts from the end of the first to its own beginning",
      a_second_look_counts_from_the_end_of_the_first_to_its_own_beginning},
     {"whatever changes in between begins it anew", whatever_changes_in_between_begins_it_anew},
+    {"a migration that was seen is not still to begin", a_migration_that_was_seen_is_not_still_to_begin},
     {"a guest that the agent paused is stopped by the migration",
      a_guest_that_the_agent_paused_is_stopped_by_the_migration},
     {"a migration that failed before its cpus ran is known by the reason",

@@ -117,6 +117,23 @@ static void events_come_until_close_and_not_after_it(void **state) {
   assert_int_equal(before, 3);
 }
 
+static void a_definition_is_removed_from_an_inactive_domain_only(void **state) {
+  MigConn *conn = open_test();
+  MigDomainStatus status;
+  g_autoptr(GError) error = NULL;
+
+  assert_false(driver->ops->undefine(conn, UUID, &error));
+  assert_int_equal(error->code, MIG_VIRT_ERROR_INVALID);
+  assert_true(driver->ops->domain_status(conn, UUID, &status, NULL));
+  assert_int_equal(status.state, MIG_END_RUNNING);
+  assert_true(status.persistent);
+  assert_false(status.start_failed);
+  g_clear_error(&error);
+  assert_false(driver->ops->undefine(conn, "00000000-0000-0000-0000-000000000000", &error));
+  assert_int_equal(error->code, MIG_VIRT_ERROR_NO_DOMAIN);
+  driver->ops->close(conn);
+}
+
 static void what_the_hypervisor_cannot_do_is_unsupported(void **state) {
   MigConn *conn = open_test();
   MigMigrateRequest request = {.uuid = UUID, .target_uri = "test:///default"};
@@ -286,6 +303,7 @@ int main(void) {
       cmocka_unit_test(a_domain_that_is_not_there_is_an_error_for_facts_and_an_answer_for_status),
       cmocka_unit_test(a_running_domain_without_a_job_says_so),
       cmocka_unit_test(events_come_until_close_and_not_after_it),
+      cmocka_unit_test(a_definition_is_removed_from_an_inactive_domain_only),
       cmocka_unit_test(what_the_hypervisor_cannot_do_is_unsupported),
       cmocka_unit_test(bad_uris_are_told_apart_with_clear_text),
       cmocka_unit_test(threads_share_a_connection),

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the daemon does to a domain beside moving it: with all of the evidence, and never without. */
+#include "tests/blackbox/harness.h"
+
+#include <signal.h>
+
+/* vm1 on its way, for as long as the test lets it. Returns the job's id. */
+static const char *set_out(Bb *bb, json_t *policy) {
+  const char *id;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  id = text_of(client_start(bb_connect(bb), "vm1", policy), "id");
+  bb_await(bb, id, bb_has_numbers, NULL);
+  return id;
+}
+
+/* The migration fails, and libvirt leaves the guest stopped. */
+static void leave_stopped(Bb *bb) {
+  bb_set_domain(bb, "vm1", "state", json_string("paused_migration"));
+}
+
+static void assert_guest(Bb *bb, const char *host, const char *state) {
+  assert_text(bb_truth(bb, "vm1"), "host", host);
+  assert_text(bb_truth(bb, "vm1"), "state", state);
+}
+
+static bool is_defined(Bb *bb, const char *host) {
+  json_t *defined = json_object_get(bb_truth(bb, "vm1"), "defined"), *name;
+  size_t i;
+
+  json_array_foreach (defined, i, name)
+    if (g_strcmp0(json_string_value(name), host) == 0)
+      return true;
+  return false;
+}
+
+static bool plan_has(json_t *job, gconstpointer text) {
+  const char *plan = json_string_value(json_object_get(job, "next_action"));
+
+  return plan && strstr(plan, text);
+}
+
+static void assert_ended_at_source(json_t *job) {
+  assert_text(job, "result.running_at", "source");
+  assert_events_whole(job);
+}
+
+static void a_guest_left_stopped_runs_again(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+  json_t *job, *event;
+
+  leave_stopped(bb);
+  job = bb_await_phase(bb, id, "failed");
+  assert_ended_at_source(job);
+  assert_text(job, "failure.cause", "GUEST_STOPPED");
+  assert_guest(bb, "a", "running");
+  /* Told with what it rests on, and after a second look. */
+  event = find_event(job, "action", "resumes the guest at the source");
+  assert_non_null(event);
+  assert_non_null(strstr(text_of(event, "message"), "source: paused_migration; target: absent"));
+  assert_true(number_of(event, "time_usec_realtime") -
+                  number_of(find_event(job, "action", "the migration ended"), "time_usec_realtime") >=
+              900000);
+}
+
+static void a_guest_that_was_paused_before_the_move_stays_so(void **state) {
+  Bb *bb = *state;
+  const char *id;
+  json_t *job;
+
+  bb_start(bb);
+  bb_set_domain(bb, "vm1", "state", json_string("paused"));
+  bb_link_slow(bb);
+  id = text_of(client_start(bb_connect(bb), "vm1", NULL), "id");
+  bb_await(bb, id, bb_has_numbers, NULL);
+  leave_stopped(bb);
+  job = bb_await(bb, id, plan_has, "needs an operator");
+  assert_text(job, "phase", "recovering");
+  /* Its owner resumes it. */
+  assert_guest(bb, "a", "paused_migration");
+  bb_set_domain(bb, "vm1", "state", json_string("running"));
+  job = bb_await_phase(bb, id, "failed");
+  assert_ended_at_source(job);
+  assert_null(find_event(job, "action", "resumes the guest"));
+}
+
+static void no_resume_before_the_target_answers(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+  json_t *job;
+
+  bb_set_host(bb, "b", "reachable", json_false());
+  leave_stopped(bb);
+  job = bb_await(bb, id, plan_has, "waits for an answer of the target's libvirtd");
+  assert_text(job, "phase", "recovering");
+  /* Two more answers of the source, and none of the target. */
+  bb_await_event(bb, id, "phase", "target: unknown");
+  assert_guest(bb, "a", "paused_migration");
+  bb_set_host(bb, "b", "reachable", json_true());
+  job = bb_await_phase(bb, id, "failed");
+  assert_ended_at_source(job);
+  assert_guest(bb, "a", "running");
+}
+
+static void no_resume_if_it_may_have_run_at_the_target(void **state) {
+  Bb *bb = *state;
+  /* libvirt defines nothing there, so that its absence proves nothing. */
+  const char *id = set_out(bb, json_pack("{sb}", "persist_target", 0));
+  json_t *job;
+
+  leave_stopped(bb);
+  job = bb_await(bb, id, plan_has, "needs an operator");
+  assert_non_null(find_event(job, "phase", "whether it ran at the target in between is not known"));
+  assert_guest(bb, "a", "paused_migration");
+  /* The operator knows that it never ran there. */
+  bb_set_domain(bb, "vm1", "state", json_string("running"));
+  assert_ended_at_source(bb_await_phase(bb, id, "failed"));
+}
+
+static void no_resume_if_it_is_shut_off_at_the_target(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+
+  bb_set_domain(bb, "vm1", "leftovers", json_true());
+  leave_stopped(bb);
+  bb_await(bb, id, plan_has, "needs an operator");
+  assert_guest(bb, "a", "paused_migration");
+  /* Its reason is that it never began to run: then that is known. */
+  bb_set_domain(bb, "vm1", "start_failed", json_true());
+  assert_ended_at_source(bb_await_phase(bb, id, "failed"));
+  assert_guest(bb, "a", "running");
+  assert_false(is_defined(bb, "b"));
+}
+
+static void what_the_agent_paused_runs_again_if_it_fails(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+  json_t *job;
+
+  bb_set_link(bb, "cut", json_true());
+  client_call(bb_connect(bb), "Complete", json_pack("{ss ss}", "job", id, "by", "pause"));
+  bb_await_event(bb, id, "action", "pause: accepted");
+  assert_guest(bb, "a", "paused");
+  client_call(bb_connect(bb), "Abort", json_pack("{ss}", "job", id));
+  job = bb_await_phase(bb, id, "aborted");
+  assert_ended_at_source(job);
+  assert_guest(bb, "a", "running");
+}
+
+static void what_the_agent_paused_is_known_after_a_kill(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+  json_t *job;
+
+  json_object_set_new(bb->world, "keepalive_ms", json_integer(600));
+  bb_set_link(bb, "cut", json_true());
+  client_call(bb_connect(bb), "Complete", json_pack("{ss ss}", "job", id, "by", "pause"));
+  bb_await_event(bb, id, "action", "pause: accepted");
+  bb_stop(bb, SIGKILL);
+  bb_start(bb);
+  job = bb_await_phase(bb, id, "failed");
+  assert_ended_at_source(job);
+  assert_guest(bb, "a", "running");
+}
+
+static void what_its_owner_paused_meanwhile_stays_paused(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+  json_t *job;
+
+  bb_set_domain(bb, "vm1", "state", json_string("paused"));
+  client_call(bb_connect(bb), "Abort", json_pack("{ss}", "job", id));
+  job = bb_await_phase(bb, id, "aborted");
+  assert_ended_at_source(job);
+  assert_guest(bb, "a", "paused");
+}
+
+static void a_definition_left_at_the_target_is_removed(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+  json_t *job;
+
+  bb_set_domain(bb, "vm1", "leftovers", json_true());
+  client_call(bb_connect(bb), "Abort", json_pack("{ss}", "job", id));
+  job = bb_await_phase(bb, id, "aborted");
+  assert_ended_at_source(job);
+  assert_non_null(
+      find_event(job, "action", "removes the definition that the failed migration left at the target"));
+  assert_true(is_defined(bb, "a"));
+  assert_false(is_defined(bb, "b"));
+}
+
+static void a_definition_that_the_target_had_before_stays(void **state) {
+  Bb *bb = *state;
+  const char *id;
+  json_t *job;
+
+  bb_start(bb);
+  bb_set_domain(bb, "vm1", "defined", json_pack("[s]", "b"));
+  bb_link_slow(bb);
+  id = text_of(client_start(bb_connect(bb), "vm1", NULL), "id");
+  bb_await(bb, id, bb_has_numbers, NULL);
+  client_call(bb_connect(bb), "Abort", json_pack("{ss}", "job", id));
+  job = bb_await_phase(bb, id, "aborted");
+  assert_ended_at_source(job);
+  assert_true(is_defined(bb, "b"));
+}
+
+static void a_definition_left_at_the_source_is_removed(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+  json_t *job;
+
+  bb_set_domain(bb, "vm1", "leftovers", json_true());
+  bb_link_fast(bb);
+  job = bb_await_phase(bb, id, "succeeded");
+  assert_non_null(find_event(job, "action", "removes the definition that the migration left at the source"));
+  assert_false(is_defined(bb, "a"));
+  assert_true(is_defined(bb, "b"));
+}
+
+static void a_definition_that_was_to_stay_at_the_source_stays(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, json_pack("{sb}", "undefine_source", 0));
+
+  bb_link_fast(bb);
+  bb_await_phase(bb, id, "succeeded");
+  assert_true(is_defined(bb, "a"));
+}
+
+static void a_definition_that_cannot_be_removed_is_told(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+  json_t *job;
+
+  bb_set_call(bb, "undefine", json_pack("{ss}", "fail", "DENIED"));
+  bb_set_domain(bb, "vm1", "leftovers", json_true());
+  bb_link_fast(bb);
+  job = bb_await_phase(bb, id, "succeeded");
+  assert_non_null(find_event(job, "warning", "could not be removed: undefine it there"));
+  assert_true(is_defined(bb, "a"));
+}
+
+int main(void) {
+  Tests tests = {0};
+
+  TESTS_ADD(&tests, a_guest_left_stopped_runs_again);
+  TESTS_ADD(&tests, a_guest_that_was_paused_before_the_move_stays_so);
+  TESTS_ADD(&tests, no_resume_before_the_target_answers);
+  TESTS_ADD(&tests, no_resume_if_it_may_have_run_at_the_target);
+  TESTS_ADD(&tests, no_resume_if_it_is_shut_off_at_the_target);
+  TESTS_ADD(&tests, what_the_agent_paused_runs_again_if_it_fails);
+  TESTS_ADD(&tests, what_the_agent_paused_is_known_after_a_kill);
+  TESTS_ADD(&tests, what_its_owner_paused_meanwhile_stays_paused);
+  TESTS_ADD(&tests, a_definition_left_at_the_target_is_removed);
+  TESTS_ADD(&tests, a_definition_that_the_target_had_before_stays);
+  TESTS_ADD(&tests, a_definition_left_at_the_source_is_removed);
+  TESTS_ADD(&tests, a_definition_that_was_to_stay_at_the_source_stays);
+  TESTS_ADD(&tests, a_definition_that_cannot_be_removed_is_told);
+  return bb_run(&tests, "settle");
+}
