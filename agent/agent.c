@@ -2,6 +2,7 @@
 /* The agent: puts its parts together and takes them apart. */
 #include "agent/agent.h"
 
+#include "agent/admit.h"
 #include "agent/jobjson.h"
 #include "agent/lifecycle.h"
 #include "agent/log.h"
@@ -52,6 +53,7 @@ static void on_hypervisor_state(Hypervisor *hypervisor, gpointer user_data) {
   }
   if (agent->status_changed)
     agent->status_changed(agent);
+  admit_jobs(agent);
 }
 
 static void on_hypervisor_event(const MigVirtEvent *event, gpointer user_data) {
@@ -84,16 +86,22 @@ static void on_record(const char *id, json_t *record, const GError *error, gpoin
   job_table_add(agent->jobs, job);
 }
 
+static bool may_be_moving(const Job *job) {
+  return job->phase == MIG_PHASE_MIGRATING || job->phase == MIG_PHASE_RECOVERING;
+}
+
 static void adopt_jobs(Agent *agent) {
   g_autoptr(GPtrArray) unfinished = g_ptr_array_new();
   const GPtrArray *all = job_table_all(agent->jobs);
 
-  for (guint i = 0; i < all->len; i++)
-    if (!job_is_final(all->pdata[i]))
-      g_ptr_array_add(unfinished, all->pdata[i]);
+  /* Those that may be moving go first: the places are theirs. */
+  for (int moving = 1; moving >= 0; moving--)
+    for (guint i = 0; i < all->len; i++)
+      if (!job_is_final(all->pdata[i]) && may_be_moving(all->pdata[i]) == moving)
+        g_ptr_array_add(unfinished, all->pdata[i]);
   for (guint i = 0; i < unfinished->len; i++)
     lifecycle_adopt(agent, unfinished->pdata[i]);
-  lifecycle_admit(agent);
+  admit_jobs(agent);
 }
 
 /* --- the clock --- */
@@ -140,6 +148,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   agent->config = config;
   agent->driver = driver;
   agent->jobs = job_table_new();
+  agent->queue = job_queue_new(config);
   agent->watchers = watch_list_new();
   agent->boot_id = read_boot_id();
   agent->hostname = g_strdup(g_get_host_name());
@@ -178,6 +187,7 @@ bool agent_free(Agent *agent) {
   for (guint i = 0; i < all->len; i++) {
     recorder_end(agent, all->pdata[i]);
     left_behind = lifecycle_detach(all->pdata[i]) || left_behind;
+    job_queue_remove(agent->queue, all->pdata[i]);
   }
   watch_free_all(agent);
   varlink_server_free(agent->server);
@@ -186,6 +196,7 @@ bool agent_free(Agent *agent) {
   history_store_close(agent->histories);
   g_ptr_array_unref(agent->watchers);
   job_table_free(agent->jobs);
+  job_queue_free(agent->queue);
   if (!left_behind)
     mig_driver_free(agent->driver);
   config_free(agent->config);
@@ -199,7 +210,7 @@ bool agent_free(Agent *agent) {
 char *agent_describe(const Agent *agent) {
   const HypervisorState *state = agent->hypervisor ? hypervisor_get_state(agent->hypervisor) : NULL;
 
-  return g_strdup_printf("%u moving, %u waiting; libvirtd %s", job_table_count_running(agent->jobs),
-                         job_table_count_pending(agent->jobs),
+  return g_strdup_printf("%u moving, %u waiting; libvirtd %s", job_queue_count_running(agent->queue),
+                         job_table_count_unfinished(agent->jobs) - job_queue_count_running(agent->queue),
                          state && state->reachable ? "answers" : "does not answer");
 }

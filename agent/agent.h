@@ -8,6 +8,7 @@
 #include "agent/jobtable.h"
 #include "agent/lookup.h"
 #include "agent/notify.h"
+#include "agent/queue.h"
 #include "agent/store.h"
 #include "proto/server.h"
 
@@ -22,6 +23,7 @@ typedef struct Agent {
   Store *store;
   HistoryStore *histories; /* of recorder.c; NULL: they cannot be kept */
   JobTable *jobs;
+  JobQueue *queue;
   VarlinkServer *server;
   GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
   char *boot_id;

@@ -133,3 +133,19 @@ char *config_parse_group(const char *text, const ConfigRange *range, void *field
   *(char **)field = g_strdup(text);
   return NULL;
 }
+
+static char *parse_uri(const char *text, const char *example, char **field) {
+  if (*text && !strstr(text, ":/"))
+    return g_strdup_printf("a URI such as %s", example);
+  g_free(*field);
+  *field = *text ? g_strdup(text) : NULL;
+  return NULL;
+}
+
+char *config_parse_libvirt_uri(const char *text, const ConfigRange *range, void *field) {
+  return parse_uri(text, "qemu+tls://HOST/system", field);
+}
+
+char *config_parse_migrate_uri(const char *text, const ConfigRange *range, void *field) {
+  return parse_uri(text, "tcp://ADDRESS", field);
+}

@@ -23,5 +23,8 @@ char *config_parse_count(const char *text, const ConfigRange *range, void *field
 char *config_parse_ms(const char *text, const ConfigRange *range, void *field);    /* unsigned, ms */
 char *config_parse_s(const char *text, const ConfigRange *range, void *field);     /* uint64_t, s */
 char *config_parse_public_read(const char *text, const ConfigRange *range,
-                               void *field);                                       /* ConfigPublicRead */
+                               void *field); /* ConfigPublicRead */
+char *config_parse_libvirt_uri(const char *text, const ConfigRange *range,
+                               void *field); /* char *, NULL for "" */
+char *config_parse_migrate_uri(const char *text, const ConfigRange *range, void *field); /* likewise */
 char *config_parse_group(const char *text, const ConfigRange *range, void *field); /* char *, replaced */

@@ -10,21 +10,23 @@
 /* They all go into one answer of GetNode. */
 #define WARNINGS_MAX 100
 
-typedef struct AgentKey {
+/* A key of [Agent] or of a [Target NAME]. */
+typedef struct Setting {
   const char *name;
   const char *default_text;
   ConfigParseFunc parse;
   size_t offset;
   ConfigRange range;
-} AgentKey;
+} Setting;
 
 #define SECOND CONFIG_SECOND_MS
 #define MINUTE CONFIG_MINUTE_MS
 #define HOUR   CONFIG_HOUR_MS
 #define DAY    CONFIG_DAY_MS
 
-static const AgentKey agent_keys[] = {
+static const Setting agent_keys[] = {
     {"MaxOutgoing", "2", config_parse_count, offsetof(Config, max_outgoing), {1, 1000, 0}},
+    {"MaxPerTarget", "0", config_parse_count, offsetof(Config, max_per_target), {0, 1000, 0}},
     {"MaxJobs", "10000", config_parse_count, offsetof(Config, max_jobs), {1, 1000000, 0}},
     {"KeepFinished", "1000", config_parse_count, offsetof(Config, keep_finished), {0, 1000000, 0}},
     {"KeepFinishedSec",
@@ -46,15 +48,19 @@ static const AgentKey agent_keys[] = {
      offsetof(Config, prepare_timeout_ms),
      {1 * SECOND, 1 * HOUR, SECOND}},
     {"PendingTimeout", "15min", config_parse_ms, offsetof(Config, pending_timeout_ms), {0, 7 * DAY, SECOND}},
+    {"UnschedulableTimeout",
+     "5min",
+     config_parse_ms,
+     offsetof(Config, unschedulable_timeout_ms),
+     {0, 7 * DAY, SECOND}},
+    {"PriorityAging", "5min", config_parse_ms, offsetof(Config, priority_aging_ms), {0, 7 * DAY, SECOND}},
     {"WatchInterval", "250ms", config_parse_ms, offsetof(Config, watch_interval_ms), {10, 1 * MINUTE, 1}},
 };
 
-static const struct {
-  const char *name;
-  size_t offset;
-} target_keys[] = {
-    {"LibvirtURI", offsetof(ConfigTarget, libvirt_uri)},
-    {"MigrateURI", offsetof(ConfigTarget, migrate_uri)},
+static const Setting target_keys[] = {
+    {"LibvirtURI", "", config_parse_libvirt_uri, offsetof(ConfigTarget, libvirt_uri), {0}},
+    {"MigrateURI", "", config_parse_migrate_uri, offsetof(ConfigTarget, migrate_uri), {0}},
+    {"MaxOutgoing", "0", config_parse_count, offsetof(ConfigTarget, max_outgoing), {0, 1000, 0}},
 };
 
 /* How a key of the interface is called in a file: its words with capitals, and its unit left to the value.
@@ -84,7 +90,7 @@ static void policy_free(ConfigPolicy *policy) {
 Config *config_new(void) {
   Config *config = g_new0(Config, 1);
   for (size_t i = 0; i < G_N_ELEMENTS(agent_keys); i++) {
-    const AgentKey *key = &agent_keys[i];
+    const Setting *key = &agent_keys[i];
     g_autofree char *bad = key->parse(key->default_text, &key->range, (char *)config + key->offset);
     g_assert(!bad);
   }
@@ -195,21 +201,22 @@ static const MigPolicyKeyInfo *find_policy_key(const char *name) {
   return NULL;
 }
 
-static void set_agent(Reader *reader, const char *name, const char *value) {
-  for (size_t i = 0; i < G_N_ELEMENTS(agent_keys); i++) {
-    const AgentKey *key = &agent_keys[i];
-    if (g_ascii_strcasecmp(name, key->name) != 0)
+/* An empty value brings the default back. */
+static void set_by_table(Reader *reader, const Setting *settings, size_t n, const char *section, void *object,
+                         const char *name, const char *value) {
+  for (size_t i = 0; i < n; i++) {
+    if (g_ascii_strcasecmp(name, settings[i].name) != 0)
       continue;
-    g_autofree char *accepted =
-        key->parse(*value ? value : key->default_text, &key->range, (char *)reader->config + key->offset);
+    g_autofree char *accepted = settings[i].parse(*value ? value : settings[i].default_text,
+                                                  &settings[i].range, (char *)object + settings[i].offset);
     if (accepted)
-      warn(reader, "%s= takes %s, not \"%.80s\"", key->name, accepted, value);
+      warn(reader, "%s= takes %s, not \"%.80s\"", settings[i].name, accepted, value);
     return;
   }
   g_autoptr(GString) names = g_string_new(NULL);
-  for (size_t i = 0; i < G_N_ELEMENTS(agent_keys); i++)
-    g_string_append_printf(names, "%s%s=", i ? ", " : "", agent_keys[i].name);
-  warn(reader, "there is no %.80s= in [Agent]: it has %s", name, names->str);
+  for (size_t i = 0; i < n; i++)
+    g_string_append_printf(names, "%s%s=", i ? ", " : "", settings[i].name);
+  warn(reader, "there is no %.80s= in %s: it has %s", name, section, names->str);
 }
 
 static void set_policy(Reader *reader, const char *name, const char *value) {
@@ -232,23 +239,6 @@ static void set_policy(Reader *reader, const char *name, const char *value) {
   char message[256];
   if (mig_policy_set_text(reader->policy, info->name, value, message, sizeof(message)) != MIG_POLICY_OK)
     warn(reader, "%s", message);
-}
-
-static void set_target(Reader *reader, const char *name, const char *value) {
-  for (size_t i = 0; i < G_N_ELEMENTS(target_keys); i++) {
-    if (g_ascii_strcasecmp(name, target_keys[i].name) != 0)
-      continue;
-    if (*value && !strstr(value, ":/")) {
-      warn(reader, "%s= takes a URI such as %s, not \"%.80s\"", target_keys[i].name,
-           i == 0 ? "qemu+tls://HOST/system" : "tcp://ADDRESS", value);
-      return;
-    }
-    char **field = (char **)((char *)reader->target + target_keys[i].offset);
-    g_free(*field);
-    *field = *value ? g_strdup(value) : NULL;
-    return;
-  }
-  warn(reader, "there is no %.80s= in a [Target NAME]: it has LibvirtURI= and MigrateURI=", name);
 }
 
 static ConfigPolicy *find_or_add_policy(Reader *reader, const char *name) {
@@ -317,13 +307,14 @@ static void on_setting(const ConfigPlace *place, const char *name, const char *v
   reader->place = place;
   switch (reader->section) {
   case SECTION_AGENT:
-    set_agent(reader, name, value);
+    set_by_table(reader, agent_keys, G_N_ELEMENTS(agent_keys), "[Agent]", reader->config, name, value);
     break;
   case SECTION_POLICY:
     set_policy(reader, name, value);
     break;
   case SECTION_TARGET:
-    set_target(reader, name, value);
+    set_by_table(reader, target_keys, G_N_ELEMENTS(target_keys), "a [Target NAME]", reader->target, name,
+                 value);
     break;
   case SECTION_NONE:
     warn(reader, "keys belong into a section, such as [Agent]: all up to the first one is skipped");

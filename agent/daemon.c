@@ -181,7 +181,7 @@ static int serve(Agent *agent, GMainContext *context, const Options *options, GE
     notify_stopping(notify);
     log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STOPPED, NULL, 0,
                 "ends; %u migrations that are under way go on in libvirtd",
-                job_table_count_running(agent->jobs));
+                job_queue_count_running(agent->queue));
     agent->status_changed = NULL;
   }
   g_source_destroy(terminate);

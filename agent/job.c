@@ -125,7 +125,3 @@ void job_set_next_action(Job *job, const char *text) {
 bool job_is_final(const Job *job) {
   return mig_phase_is_final(job->phase);
 }
-
-bool job_is_running(const Job *job) {
-  return job->phase != MIG_PHASE_PENDING && !job_is_final(job);
-}

@@ -2,6 +2,7 @@
 /* One move: what was asked, where it is, what happened to it. Plain state; nothing here does anything. */
 #pragma once
 
+#include "libmigrate/core/admission.h"
 #include "libmigrate/core/monitor.h"
 #include "libmigrate/core/policy.h"
 #include "libmigrate/core/settle.h"
@@ -95,15 +96,17 @@ struct Job {
   uint64_t events_seq;
 
   /* Of this process only. */
-  bool durable;            /* a record of it is on stable storage */
-  struct JobRun *run;      /* while a worker is at it; of run.c */
-  struct History *history; /* while it migrates; of recorder.c */
-  uint64_t history_due_ms; /* when it is written next; 0: not said yet */
-  GPtrArray *watchers;     /* owned by watch.c */
-  GBytes *final_reply;     /* of Get, encoded once: a final job does not change any more */
-  bool watch_pending;      /* watchers are yet to be told of a change */
-  uint64_t watched_ms;     /* when they were told last */
-  uint64_t record_due_ms;  /* a write failed: when to try again; 0: none did */
+  MigWaiting waiting;             /* its place in the queue; of queue.c */
+  struct JobCondition *condition; /* what holds it there, or NULL; owned by queue.c */
+  bool durable;                   /* a record of it is on stable storage */
+  struct JobRun *run;             /* while a worker is at it; of run.c */
+  struct History *history;        /* while it migrates; of recorder.c */
+  uint64_t history_due_ms;        /* when it is written next; 0: not said yet */
+  GPtrArray *watchers;            /* owned by watch.c */
+  GBytes *final_reply;            /* of Get, encoded once: a final job does not change any more */
+  bool watch_pending;             /* watchers are yet to be told of a change */
+  uint64_t watched_ms;            /* when they were told last */
+  uint64_t record_due_ms;         /* a write failed: when to try again; 0: none did */
 };
 
 /* A new pending job with a fresh id. */
@@ -129,6 +132,3 @@ void job_clear_failure(Job *job);
 void job_set_next_action(Job *job, const char *text);
 
 bool job_is_final(const Job *job);
-
-/* Does it take one of the places of MaxOutgoing=? */
-bool job_is_running(const Job *job);

@@ -197,6 +197,9 @@ static json_t *pending_to_json(const Job *job, const JobContext *context) {
                              "since_usec_realtime", (json_int_t)job->pending_since_usec);
 
   set_time(object, "until_usec_realtime", context->pending_until_usec);
+  set_time(object, "held_since_usec_realtime", context->held_since_usec);
+  set_time(object, "retry_usec_realtime", context->retry_usec);
+  set_count_if(object, context->tries > 0, "tries", context->tries);
   return object;
 }
 
@@ -268,7 +271,7 @@ json_t *job_to_json(const Job *job, const JobContext *context, JobView view) {
   return object;
 }
 
-json_t *job_to_summary(const Job *job) {
+json_t *job_to_summary(const Job *job, const JobContext *context) {
   json_t *object = json_object();
 
   set_string(object, "id", job->id);
@@ -280,6 +283,11 @@ json_t *job_to_summary(const Job *job) {
   json_object_set_new_nocheck(object, "percent", json_integer(job->percent));
   if (job_is_final(job) && job->failure.cause != MIG_CAUSE_NONE)
     set_string(object, "cause", mig_cause_name(job->failure.cause));
+  if (job->phase == MIG_PHASE_PENDING) {
+    set_string(object, "pending_reason", context->pending_reason);
+    set_count_if(object, context->queue_position > 0, "queue_position", context->queue_position);
+    set_time(object, "pending_until_usec_realtime", context->pending_until_usec);
+  }
   set_time(object, "created_usec_realtime", job->created_usec);
   set_time(object, "finished_usec_realtime", job->finished_usec);
   set_count_if(object, job->have_downtime, "downtime_ms", job->downtime_ms);

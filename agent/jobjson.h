@@ -15,8 +15,11 @@ typedef enum JobView {
 typedef struct JobContext {
   unsigned queue_position; /* 0: does not wait */
   const char *pending_reason;
-  char pending_message[160];
+  const char *pending_message;
   int64_t pending_until_usec; /* 0: for ever */
+  int64_t held_since_usec;    /* by a condition; 0: by none */
+  int64_t retry_usec;         /* when that is looked at again */
+  unsigned tries;             /* how often it was */
   uint64_t now_ms;            /* monotonic */
   int64_t now_usec;           /* realtime, of the same moment */
 } JobContext;
@@ -27,8 +30,8 @@ json_t *job_to_json(const Job *job, const JobContext *context, JobView view);
 /* The interface's name for a way, as the stage that it leads to; for MIG_WAY_COUNT: none. */
 const char *way_to_stage_name(MigWay way);
 
-/* The interface's type JobSummary. */
-json_t *job_to_summary(const Job *job);
+/* The interface's type JobSummary. Of the context, what is said of a pending job counts, but its message. */
+json_t *job_to_summary(const Job *job, const JobContext *context);
 
 /* The record. `boot_id` tells monotonic times of this boot from those of another. */
 json_t *job_to_record(const Job *job, const char *boot_id);

@@ -2,8 +2,6 @@
 /* All jobs that the agent keeps, and the ways to find one. */
 #include "agent/jobtable.h"
 
-#include "libmigrate/core/admission.h"
-
 #include <string.h>
 
 #define PREFIX_MIN 4
@@ -128,9 +126,8 @@ const GPtrArray *job_table_all(const JobTable *table) {
   return table->all;
 }
 
-unsigned job_table_count_running(const JobTable *table) {
-  return table->count[MIG_PHASE_PREPARING] + table->count[MIG_PHASE_MIGRATING] +
-         table->count[MIG_PHASE_RECOVERING];
+unsigned job_table_count_unfinished(const JobTable *table) {
+  return table->all->len - job_table_count_final(table);
 }
 
 unsigned job_table_count_pending(const JobTable *table) {
@@ -144,55 +141,6 @@ unsigned job_table_count_final(const JobTable *table) {
 void job_table_note_phase(JobTable *table, MigPhase from, MigPhase to) {
   table->count[from]--;
   table->count[to]++;
-}
-
-static MigCandidate candidate_of(const Job *job) {
-  return (MigCandidate){
-      .priority = (MigPriority)mig_policy_get(&job->policy, MIG_POLICY_PRIORITY),
-      .created_seq = job->seq,
-  };
-}
-
-/* A job whose record is not on stable storage yet has not been accepted: it has no turn. */
-static bool waits(const Job *job) {
-  return job->phase == MIG_PHASE_PENDING && job->durable;
-}
-
-Job *job_table_next_pending(const JobTable *table) {
-  Job *next = NULL;
-
-  for (guint i = 0; i < table->all->len; i++) {
-    Job *job = table->all->pdata[i];
-    MigCandidate a, b;
-
-    if (!waits(job))
-      continue;
-    a = candidate_of(job);
-    if (next)
-      b = candidate_of(next);
-    if (!next || mig_candidate_compare(&a, &b) < 0)
-      next = job;
-  }
-  return next;
-}
-
-unsigned job_table_queue_position(const JobTable *table, const Job *job) {
-  MigCandidate self = candidate_of(job);
-  unsigned position = 1;
-
-  if (job->phase != MIG_PHASE_PENDING)
-    return 0;
-  for (guint i = 0; i < table->all->len; i++) {
-    const Job *other = table->all->pdata[i];
-    MigCandidate candidate;
-
-    if (other == job || !waits(other))
-      continue;
-    candidate = candidate_of(other);
-    if (mig_candidate_compare(&candidate, &self) < 0)
-      position++;
-  }
-  return position;
 }
 
 Job *job_table_find_expired(const JobTable *table, unsigned keep, int64_t finished_before_usec) {

@@ -31,18 +31,12 @@ Job *job_table_find_active(JobTable *table, const char *domain_uuid);
 /* Oldest first. Borrowed; do not change the table while walking it. */
 const GPtrArray *job_table_all(const JobTable *table);
 
-unsigned job_table_count_running(const JobTable *table);
+unsigned job_table_count_unfinished(const JobTable *table);
 unsigned job_table_count_pending(const JobTable *table);
 unsigned job_table_count_final(const JobTable *table);
 
 /* To be called after each change of a job's phase: keeps the counts. */
 void job_table_note_phase(JobTable *table, MigPhase from, MigPhase to);
-
-/* The pending job whose turn is next, or NULL. */
-Job *job_table_next_pending(const JobTable *table);
-
-/* 1: the next one to start. 0: it does not wait. */
-unsigned job_table_queue_position(const JobTable *table, const Job *job);
 
 /* The final job that ended first, if it is to be forgotten under these limits, or NULL. */
 Job *job_table_find_expired(const JobTable *table, unsigned keep, int64_t finished_before_usec);

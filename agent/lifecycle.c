@@ -8,13 +8,13 @@
  * both ends ends the job. */
 #include "agent/lifecycle.h"
 
+#include "agent/admit.h"
 #include "agent/jobjson.h"
 #include "agent/log.h"
 #include "agent/recorder.h"
 #include "agent/run.h"
 #include "agent/view.h"
 #include "agent/watch.h"
-#include "libmigrate/core/admission.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -119,11 +119,12 @@ void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *runnin
     message = g_strdup_printf("%s: %s", mig_cause_name(job->failure.cause), job->failure.message);
   }
   recorder_end(agent, job);
+  job_queue_remove(agent->queue, job);
   g_clear_pointer(&job->run, run_free);
   lifecycle_enter_phase(agent, job, phase, message);
   log_end(job);
   lifecycle_state_changed(agent, job);
-  lifecycle_admit(agent);
+  admit_jobs(agent);
 }
 
 MigPhase lifecycle_phase_of_cause(MigCause cause) {
@@ -144,19 +145,7 @@ void lifecycle_finish_unmoved(Agent *agent, Job *job) {
                    g_strdup("the migration was not started"));
 }
 
-/* --- from pending to preparing --- */
-
-void lifecycle_admit(Agent *agent) {
-  Job *job;
-
-  while (mig_admit(job_table_count_running(agent->jobs), agent->config->max_outgoing) ==
-             MIG_ADMISSION_START &&
-         (job = job_table_next_pending(agent->jobs))) {
-    lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING, "checking the domain and the target");
-    lifecycle_state_changed(agent, job);
-    run_start(agent, job, false);
-  }
-}
+/* --- a new job --- */
 
 typedef struct Accepting {
   Agent *agent;
@@ -182,8 +171,9 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
   job->durable = true;
   log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_ACCEPTED, "to be moved to %s (job %.8s)",
           job->target_name ? job->target_name : job->target_uri, job->id);
+  admit_push(agent, job);
   accepting->done(agent, job, NULL, accepting->user_data);
-  lifecycle_admit(agent);
+  admit_jobs(agent);
 }
 
 void lifecycle_accept(Agent *agent, Job *job, LifecycleAcceptedFunc done, gpointer user_data) {
@@ -299,6 +289,7 @@ bool lifecycle_tune(Agent *agent, Job *job, const MigPolicy *changes, const char
   if (!may_tune(job, changes, ret_key))
     return false;
   mig_policy_merge(&job->policy, changes);
+  job_queue_update(agent->queue, job);
   if (job->run)
     run_tune(job->run, changes);
   job_add_event(job, "tuned", MIG_CAUSE_NONE, "by %s: %s", who, text);
@@ -311,10 +302,19 @@ bool lifecycle_tune(Agent *agent, Job *job, const MigPolicy *changes, const char
 
 void lifecycle_adopt(Agent *agent, Job *job) {
   switch (job->phase) {
+  case MIG_PHASE_PENDING:
+    admit_push(agent, job);
+    break;
   case MIG_PHASE_PREPARING:
     /* The record says "migrating" before anything moves: nothing did. */
     job_add_event(job, "agent_restarted", MIG_CAUSE_NONE, "the agent was restarted; the checks begin anew");
-    run_start(agent, job, false);
+    if (job_queue_try_enter(agent->queue, job)) {
+      run_start(agent, job, false);
+      break;
+    }
+    lifecycle_enter_phase(agent, job, MIG_PHASE_PENDING, "it had no place yet, and waits for one again");
+    admit_push(agent, job);
+    lifecycle_state_changed(agent, job);
     break;
   case MIG_PHASE_MIGRATING:
     lifecycle_enter_phase(agent, job, MIG_PHASE_RECOVERING, "both ends are asked");
@@ -322,6 +322,7 @@ void lifecycle_adopt(Agent *agent, Job *job) {
   case MIG_PHASE_RECOVERING:
     job_add_event(job, "agent_restarted", MIG_CAUSE_NONE,
                   "the agent was restarted; the move is taken up again");
+    job_queue_enter(agent->queue, job);
     run_adopt(agent, job);
     lifecycle_state_changed(agent, job);
     break;
@@ -330,23 +331,9 @@ void lifecycle_adopt(Agent *agent, Job *job) {
   }
 }
 
-static void fail_if_pending_too_long(Agent *agent, Job *job, int64_t now_usec) {
-  int64_t until = view_pending_until_usec(agent, job);
-
-  if (until == 0 || now_usec < until)
-    return;
-  job_note_failure(
-      job, MIG_CAUSE_PENDING_TIMEOUT, NULL,
-      "no place was free within %u s (MaxOutgoing=%u): raise that limit or PendingTimeout=, or ask again "
-      "later",
-      agent->config->pending_timeout_ms / 1000, agent->config->max_outgoing);
-  lifecycle_finish_unmoved(agent, job);
-}
-
 void lifecycle_tick(Agent *agent) {
   g_autoptr(GPtrArray) unfinished = g_ptr_array_new();
   const GPtrArray *all = job_table_all(agent->jobs);
-  int64_t now_usec = g_get_real_time();
   uint64_t now_ms = agent_now_ms();
 
   for (guint i = 0; i < all->len; i++) {
@@ -363,9 +350,8 @@ void lifecycle_tick(Agent *agent) {
 
     if (job->run)
       run_tick(job->run, now_ms);
-    else if (job->phase == MIG_PHASE_PENDING && job->durable)
-      fail_if_pending_too_long(agent, job, now_usec);
   }
+  admit_tick(agent);
   forget_old_jobs(agent);
 }
 

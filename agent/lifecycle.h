@@ -12,9 +12,6 @@ typedef void (*LifecycleAcceptedFunc)(Agent *agent, Job *job, const GError *erro
 /* Puts a new job into the table and on stable storage; queues it then. Takes the job. */
 void lifecycle_accept(Agent *agent, Job *job, LifecycleAcceptedFunc done, gpointer user_data);
 
-/* Starts pending jobs while the limits allow it. */
-void lifecycle_admit(Agent *agent);
-
 typedef enum LifecycleAbort {
   LIFECYCLE_ABORT_ASKED,
   LIFECYCLE_ABORT_OVER,

@@ -136,7 +136,7 @@ static void method_list(VarlinkCall *call, json_t *parameters, gpointer user_dat
         (domain && strcmp(domain, job->domain_name) != 0 &&
          g_ascii_strcasecmp(domain, job->domain_uuid) != 0))
       continue;
-    json_array_append_new(jobs, job_to_summary(job));
+    json_array_append_new(jobs, view_summary(agent, job));
   }
   varlink_call_reply(call, json_pack("{so}", "jobs", jobs), false);
 }
@@ -302,7 +302,7 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
   node = json_pack("{ss ss ss sb si si si si so so so so sI}", "hostname", agent->hostname, "agent_version",
                    HANDOFFD_VERSION, "libvirt_uri", hypervisor_get_uri(agent->hypervisor),
                    "libvirt_reachable", (int)state->reachable, "max_outgoing", (int)config->max_outgoing,
-                   "outgoing_running", (int)job_table_count_running(agent->jobs), "pending",
+                   "outgoing_running", (int)job_queue_count_running(agent->queue), "pending",
                    (int)job_table_count_pending(agent->jobs), "finished_kept",
                    (int)job_table_count_final(agent->jobs), "targets", config_targets(config), "policy",
                    policy_to_json(&config->policy), "policies", policies, "warnings", warnings,

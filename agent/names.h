@@ -24,6 +24,9 @@
 /* a move was asked for and is on stable storage */
 #define NAMES_MESSAGE_JOB_ACCEPTED "e9750b7ee37d47faa81bc4bf8cfbcf90"
 
+/* a condition that waiting can cure holds a job, or its target: it is looked at again */
+#define NAMES_MESSAGE_JOB_HELD "e845c7d1bf40425483440dc6177b9dff"
+
 /* the migration of a job began */
 #define NAMES_MESSAGE_JOB_STARTED "f934e7abbcac43bd9cda63028349ced6"
 

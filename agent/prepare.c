@@ -13,9 +13,21 @@ static MigCause cause_of_preparing(const GError *error) {
   return MIG_CAUSE_SOURCE_UNREACHABLE;
 }
 
+/* What nobody answers may be answered later; what is answered with a no is not. */
+static MigHold hold_of(MigCause cause, const GError *error) {
+  if (!g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE) &&
+      !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT))
+    return MIG_HOLD_NONE;
+  return cause == MIG_CAUSE_TARGET_UNREACHABLE   ? MIG_HOLD_TARGET
+         : cause == MIG_CAUSE_SOURCE_UNREACHABLE ? MIG_HOLD_NODE
+                                                 : MIG_HOLD_NONE;
+}
+
 /* Takes `error`. */
 static void refuse(Worker *worker, MigCause cause, GError *error) {
-  worker_post(worker, &(WorkerReport){.kind = WORKER_REFUSED, .cause = cause, .error = error});
+  worker_post(
+      worker,
+      &(WorkerReport){.kind = WORKER_REFUSED, .cause = cause, .hold = hold_of(cause, error), .error = error});
 }
 
 static bool domain_can_start(const MigDomainFacts *facts, GError **error) {

@@ -10,6 +10,7 @@
  * is kept as it is until then, since only the verdict tells what it meant. */
 #include "agent/run.h"
 
+#include "agent/admit.h"
 #include "agent/lifecycle.h"
 #include "agent/link.h"
 #include "agent/log.h"
@@ -110,6 +111,8 @@ static void on_prepared(JobRun *run, const WorkerReport *report) {
   Agent *agent = run->agent;
   Job *job = run->job;
 
+  if (!admit_passed(agent, job))
+    return;
   job->memory_bytes = report->domain.memory_bytes;
   job->disk_bytes = mig_policy_get(&job->policy, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_NONE
                         ? 0
@@ -128,6 +131,11 @@ static void on_prepared(JobRun *run, const WorkerReport *report) {
 }
 
 static void on_refused(JobRun *run, const WorkerReport *report) {
+  if (report->hold != MIG_HOLD_NONE) {
+    admit_hold(run->agent, run->job, report->hold,
+               report->reason ? report->reason : mig_cause_name(report->cause), report->cause, report->error);
+    return;
+  }
   job_note_failure(run->job, report->cause, report->error, "%s", report->error->message);
   lifecycle_finish_unmoved(run->agent, run->job);
 }

@@ -152,7 +152,7 @@ static bool answer_known_key(Start *start) {
 
 static bool has_room(Start *start) {
   const Agent *agent = start->agent;
-  unsigned unfinished = job_table_count_pending(agent->jobs) + job_table_count_running(agent->jobs);
+  unsigned unfinished = job_table_count_unfinished(agent->jobs);
 
   if (unfinished + agent->starting <= agent->config->max_jobs)
     return true;

@@ -2,29 +2,44 @@
 /* A job as a client sees it now. */
 #include "agent/view.h"
 
-#include "libmigrate/core/admission.h"
+#include "agent/admit.h"
 
-int64_t view_pending_until_usec(const Agent *agent, const Job *job) {
-  if (agent->config->pending_timeout_ms == 0)
-    return 0;
-  return job->pending_since_usec + (int64_t)agent->config->pending_timeout_ms * 1000;
+/* From the clock that goes on evenly to the other. */
+static int64_t to_realtime_usec(const JobContext *context, uint64_t ms) {
+  return ms == 0 ? 0 : context->now_usec + ((int64_t)ms - (int64_t)context->now_ms) * 1000;
 }
 
 json_t *view_job(const Agent *agent, const Job *job, JobView view) {
   JobContext context = {.now_ms = agent_now_ms(), .now_usec = g_get_real_time()};
+  g_autofree char *message = NULL;
 
   if (job->phase == MIG_PHASE_PENDING) {
-    context.queue_position = job_table_queue_position(agent->jobs, job);
-    context.pending_reason = mig_admission_name(MIG_ADMISSION_OUTGOING_LIMIT);
-    context.pending_until_usec = view_pending_until_usec(agent, job);
-    g_snprintf(context.pending_message, sizeof context.pending_message,
-               "%u of at most %u migrations out of this node are running (MaxOutgoing=%u)",
-               job_table_count_running(agent->jobs), agent->config->max_outgoing,
-               agent->config->max_outgoing);
+    JobPending pending;
+
+    job_queue_explain(agent->queue, job, context.now_ms, &pending);
+    message = pending.message;
+    context.queue_position = job_queue_position(job);
+    context.pending_reason = pending.reason;
+    context.pending_message = message;
+    context.pending_until_usec = admit_until_usec(agent, job);
+    context.held_since_usec = to_realtime_usec(&context, pending.held_since_ms);
+    context.retry_usec = to_realtime_usec(&context, pending.retry_ms);
+    context.tries = pending.condition ? pending.condition->tries : 0;
   }
   return job_to_json(job, &context, view);
 }
 
 json_t *view_job_reply(const Agent *agent, const Job *job, JobView view) {
   return json_pack("{so}", "job", view_job(agent, job, view));
+}
+
+json_t *view_summary(const Agent *agent, const Job *job) {
+  JobContext context = {0};
+
+  if (job->phase == MIG_PHASE_PENDING) {
+    context.queue_position = job_queue_position(job);
+    context.pending_reason = job_queue_reason(agent->queue, job);
+    context.pending_until_usec = admit_until_usec(agent, job);
+  }
+  return job_to_summary(job, &context);
 }

@@ -11,5 +11,5 @@ json_t *view_job(const Agent *agent, const Job *job, JobView view);
 /* {"job": …} */
 json_t *view_job_reply(const Agent *agent, const Job *job, JobView view);
 
-/* When a pending job fails, realtime µs; 0: never. */
-int64_t view_pending_until_usec(const Agent *agent, const Job *job);
+/* The interface's type JobSummary. */
+json_t *view_summary(const Agent *agent, const Job *job);

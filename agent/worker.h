@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/hypervisor.h"
+#include "libmigrate/core/admission.h"
 #include "libmigrate/core/monitor.h"
 #include "libmigrate/core/settle.h"
 
@@ -25,7 +26,7 @@ typedef struct WorkerRequest {
 
 typedef enum WorkerReportKind {
   WORKER_PREPARED, /* domain, record: facts, probe: what was measured. It waits for worker_go() or worker_cancel() */
-  WORKER_REFUSED,   /* cause, error: nothing was moved. The last report */
+  WORKER_REFUSED,   /* cause, hold, error: nothing was moved. The last report */
   WORKER_CANCELLED, /* by worker_cancel(), before anything was moved. The last report */
   WORKER_SAMPLE,    /* sample; invalid with `error` where libvirtd did not answer */
   WORKER_ACTED,     /* action, and error if it was refused */
@@ -39,7 +40,9 @@ typedef enum WorkerReportKind {
 typedef struct WorkerReport {
   WorkerReportKind kind;
   MigCause cause;
-  GError *error; /* or NULL */
+  MigHold hold;       /* can waiting cure it? */
+  const char *reason; /* of a hold: a code for what was found, static; NULL: the cause's name */
+  GError *error;      /* or NULL */
   MigDomainFacts domain;
   MigProbe probe;
   MigSample sample;

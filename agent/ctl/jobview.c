@@ -41,10 +41,12 @@ static const Field target_strings[] = {
     FIELD("libvirt_uri", target_uri),
     FIELD("migrate_uri", migrate_uri),
 };
-static const Field pending_strings[] = {FIELD("message", pending_message)};
+static const Field pending_strings[] = {FIELD("reason", pending_reason), FIELD("message", pending_message)};
 static const Field pending_numbers[] = {
     FIELD("queue_position", queue_position),
+    FIELD("since_usec_realtime", pending_since_us),
     FIELD("until_usec_realtime", pending_until_us),
+    FIELD("held_since_usec_realtime", held_since_us),
 };
 static const Field progress_numbers[] = {
     FIELD("percent", percent),

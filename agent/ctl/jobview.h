@@ -22,8 +22,8 @@ typedef struct JobView {
   int64_t created_us, started_us, finished_us, deadline_us;
 
   /* pending */
-  const char *pending_message;
-  int64_t queue_position, pending_until_us;
+  const char *pending_reason, *pending_message;
+  int64_t queue_position, pending_since_us, pending_until_us, held_since_us;
 
   /* progress */
   bool has_progress;

@@ -27,7 +27,10 @@ static void add_summary(Table *table, json_t *job, MigPhase phase) {
   const char *stage = json_string_of(job, "stage"), *cause = json_string_of(job, "cause");
   int64_t percent = json_int_of(job, "percent");
   bool final = mig_phase_is_final(phase);
-  const char *detail = final ? cause : stage;
+  const char *reason = json_string_of(job, "pending_reason");
+  int64_t position = json_int_of(job, "queue_position");
+  g_autofree char *waits = reason && position > 0 ? g_strdup_printf("%d. %s", (int)position, reason) : NULL;
+  const char *detail = waits ? waits : final ? cause : stage;
 
   if (!detail || strcmp(detail, "none") == 0 || strcmp(detail, "NONE") == 0)
     detail = "-";
@@ -45,7 +48,7 @@ static void add_summary(Table *table, json_t *job, MigPhase phase) {
 /* The agent gives them oldest first. Unfinished ones keep that order, which is nearly the queue's; of the
  * finished ones the newest matter. */
 static void print_list(Ctl *ctl, json_t *jobs) {
-  static const char *const titles[] = {"JOB",  "DOMAIN",  "TARGET", "PHASE",    "STAGE/CAUSE",
+  static const char *const titles[] = {"JOB",  "DOMAIN",  "TARGET", "PHASE",    "STAGE/WAITS/CAUSE",
                                        "DONE", "CREATED", "TIME",   "DOWNTIME", NULL};
   g_autoptr(Table) table = table_new(titles);
   size_t n_jobs = json_array_size(jobs), finished = 0;
@@ -127,6 +130,16 @@ static void print_forecast(Term *term, const JobView *job) {
                 format_duration_ms(job->forecast_floor_ms).text);
 }
 
+static void print_pending(Term *term, const JobView *job) {
+  print_field(term, "waits for", "%s: %s", or_dash(job->pending_reason), job->pending_message);
+  if (job->held_since_us >= 0)
+    print_field(term, "held since", "%s", format_time(job->held_since_us).text);
+  print_field(term, "queue", "%" G_GINT64_FORMAT ". in it, waits since %s, %s%s", MAX(job->queue_position, 0),
+              format_time(job->pending_since_us).text,
+              job->pending_until_us >= 0 ? "fails at " : "without a limit",
+              job->pending_until_us >= 0 ? format_time(job->pending_until_us).text : "");
+}
+
 static void print_state(Term *term, const JobView *job) {
   ProgressInput input = {
       .job = job, .percent = MAX(job->percent, 0), .now_us = g_get_real_time(), .away_ms = -1};
@@ -137,8 +150,7 @@ static void print_state(Term *term, const JobView *job) {
   }
   print_field(term, "phase", "%s, %s", mig_phase_name(job->phase), progress_stage_words(job->stage));
   if (job->pending_message)
-    print_field(term, "waits", "%s (%" G_GINT64_FORMAT ". in the queue, until %s)", job->pending_message,
-                MAX(job->queue_position, 0), format_time(job->pending_until_us).text);
+    print_pending(term, job);
   if (job->has_progress) {
     g_autofree char *line = progress_line(&input);
 

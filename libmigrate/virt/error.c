@@ -81,6 +81,12 @@ static const MigVirtErrorRow rows[] = {
     {VIR_FROM_POLKIT, MIG_ANY, NULL, MIG_VIRT_ERROR_DENIED},
     {MIG_ANY, VIR_ERR_GNUTLS_ERROR, NULL, MIG_VIRT_ERROR_DENIED},
 
+    /* What does not go away by waiting: a name that nobody has (other than a name server that does not answer: "Temporary
+     * failure in name resolution"), a certificate that is missing or does not hold. */
+    {MIG_ANY, MIG_ANY, "Name or service not known", MIG_VIRT_ERROR_INVALID},
+    {MIG_ANY, MIG_ANY, "No address associated with hostname", MIG_VIRT_ERROR_INVALID},
+    {VIR_FROM_RPC, VIR_ERR_SYSTEM_ERROR, "ertificate", MIG_VIRT_ERROR_DENIED},
+
     {VIR_FROM_RPC, VIR_ERR_SYSTEM_ERROR, NULL, MIG_VIRT_ERROR_UNREACHABLE},
     {MIG_ANY, VIR_ERR_RPC, NULL, MIG_VIRT_ERROR_UNREACHABLE},
     {MIG_ANY, VIR_ERR_UNKNOWN_HOST, NULL, MIG_VIRT_ERROR_UNREACHABLE},

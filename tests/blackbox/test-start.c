@@ -338,6 +338,7 @@ static void test_failure(void **state) {
 
   if (failure->policy)
     json_object_set_new(parameters, "policy", json_loads(failure->policy, 0, NULL));
+  bb_configure(bb, "UnschedulableTimeout=100ms\n");
   bb_start(bb);
   failure->arrange(bb);
   job = client_call(bb_connect(bb), "Start", parameters);

@@ -332,14 +332,18 @@ static void test_view(void **state) {
                         .pending_reason = "OUTGOING_LIMIT",
                         .pending_message = "2 of 2",
                         .pending_until_usec = 1700000900000002,
+                        .held_since_usec = 1700000000000002,
+                        .retry_usec = 1700000004000002,
+                        .tries = 2,
                         .now_ms = 7000,
                         .now_usec = 1700000003000000};
   json_t *json = job_to_json(job, &context, JOB_VIEW_FULL);
-  json_t *summary = job_to_summary(job);
+  json_t *summary = job_to_summary(job, &context);
 
   check_type("Job", json);
   check_type("JobSummary", summary);
   assert_int_equal(json_object_get(json, "pending") != NULL, view->phase == MIG_PHASE_PENDING);
+  assert_int_equal(json_object_get(summary, "pending_reason") != NULL, view->phase == MIG_PHASE_PENDING);
   assert_int_equal(json_object_get(json, "result") != NULL, job_is_final(job));
   assert_int_equal(json_object_get(json, "failure") != NULL, job_is_final(job));
   json_decref(json);

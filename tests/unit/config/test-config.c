@@ -128,7 +128,9 @@ static const struct Line {
     {"a target with a host for a URI", "[Target b]\nLibvirtURI=qemu:///system\nMigrateURI=10.0.0.2\n",
      "handoffd.conf:3: MigrateURI= takes a URI such as tcp://ADDRESS, not \"10.0.0.2\""},
     {"an unknown key of a target", "[Target b]\nLibvirtURI=qemu:///system\nURI=x\n",
-     "handoffd.conf:3: there is no URI= in a [Target NAME]: it has LibvirtURI= and MigrateURI="},
+     "handoffd.conf:3: there is no URI= in a [Target NAME]: it has LibvirtURI=, MigrateURI=, MaxOutgoing="},
+    {"a limit of a target that is none", "[Target b]\nLibvirtURI=qemu:///system\nMaxOutgoing=some\n",
+     "handoffd.conf:3: MaxOutgoing= takes a whole number from 0 to 1000, not \"some\""},
     {"an unknown key of a policy", "[Policy]\nMaxDown=3\n",
      "handoffd.conf:2: there is no MaxDown= in a [Policy]: it has MaxDowntime=, MaxPause=, AllowPostCopy=, "},
     {"a bad value of a policy", "[Policy gold]\nMaxDowntime=soon\n",
@@ -249,6 +251,9 @@ static void no_file_at_all_gives_the_defaults(void **state) {
   assert_int_equal(config->connect_timeout_ms, 10000);
   assert_int_equal(config->prepare_timeout_ms, 60000);
   assert_int_equal(config->pending_timeout_ms, 900000);
+  assert_int_equal(config->unschedulable_timeout_ms, 300000);
+  assert_int_equal(config->priority_aging_ms, 300000);
+  assert_int_equal(config->max_per_target, 0);
   assert_int_equal(config->watch_interval_ms, 250);
   assert_int_equal(config->policy.set, 0);
   assert_int_equal(config->targets->len + config->policies->len + config->warnings->len, 0);
@@ -439,7 +444,7 @@ static void the_installed_file_has_every_key_at_its_default(void **state) {
   g_autoptr(Config) config = load_text(live->str), defaults = config_new();
   if (config->warnings->len)
     fail_msg("%s", (char *)g_ptr_array_index(config->warnings, 0));
-  assert_int_equal(keys, 11 + MIG_POLICY_KEY_COUNT);
+  assert_int_equal(keys, 14 + MIG_POLICY_KEY_COUNT);
   assert_int_equal(config->policy.set, (UINT32_C(1) << MIG_POLICY_KEY_COUNT) - 1);
   assert_memory_equal(config->policy.values, defaults->policy.values, sizeof(defaults->policy.values));
   assert_string_equal(config->group, defaults->group);
@@ -448,6 +453,8 @@ static void the_installed_file_has_every_key_at_its_default(void **state) {
   assert_int_equal(config->connect_timeout_ms, defaults->connect_timeout_ms);
   assert_int_equal(config->prepare_timeout_ms, defaults->prepare_timeout_ms);
   assert_int_equal(config->pending_timeout_ms, defaults->pending_timeout_ms);
+  assert_int_equal(config->unschedulable_timeout_ms, defaults->unschedulable_timeout_ms);
+  assert_int_equal(config->priority_aging_ms, defaults->priority_aging_ms);
   assert_int_equal(config->watch_interval_ms, defaults->watch_interval_ms);
 }
 

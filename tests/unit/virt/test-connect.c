@@ -158,7 +158,7 @@ static void bad_uris_are_told_apart_with_clear_text(void **state) {
       {"qemu+tcp://[::bad/system", MIG_VIRT_ERROR_INVALID},
       {"not a uri at all", MIG_VIRT_ERROR_INVALID},
       {"qemu+tcp://127.0.0.1:1/system", MIG_VIRT_ERROR_UNREACHABLE},
-      {"qemu+tcp://no-such-host.invalid/system", MIG_VIRT_ERROR_UNREACHABLE},
+      {"qemu+tcp://no-such-host.invalid/system", MIG_VIRT_ERROR_INVALID},
       {"qemu+unix:///system?socket=/nonexistent/sock", MIG_VIRT_ERROR_UNREACHABLE},
   };
 
