@@ -14,7 +14,7 @@
  * the cheapest one that is open is followed:
  *
  *   pre_copy       the downtime limit is set to where the switch is to happen, at a pass's end only
- *   auto_converge  nothing to do: QEMU was told at the start. A new throttle begins a new curve
+ *   auto_converge  QEMU was told at the start. A new throttle begins a new curve, and the limit is set to the goal
  *   pause          the downtime limit is raised to what the pause will take, within max_pause_ms: QEMU stops the guest
  *                  at the first pass's end that fits, so a wrong forecast makes it late and never too long
  *   post_copy      only while bytes flow
@@ -35,6 +35,8 @@
 #define LOAD_WINDOW_MS 1000
 /* Of its CPUs; a guest that uses less than that cannot be told from an idle one. */
 #define LOAD_NOISE 0.02
+/* A dirty rate of up to so much of the bandwidth is near it: a probe is right within 10 %, and a pass's size, too. */
+#define NEAR_LINK 1.25
 /* Of the deadline; past that, a pause is no longer put off. */
 #define DEADLINE_SHARE 0.5
 /* A pass that is smaller than the one before by that share gained something. */
@@ -103,16 +105,16 @@ static void observe_load(MigMonitor *monitor, const MigSample *sample) {
   if (load->counting && ms < LOAD_WINDOW_MS)
     return;
   if (load->counting && sample->guest_cpu_ms >= load->from_cpu_ms) {
-    double share =
+    double used =
         (double)(sample->guest_cpu_ms - load->from_cpu_ms) / (double)ms / (double)sample->guest_cpus;
-    if (share > load->most_share)
-      load->most_share = share < 1 ? share : 1;
-    if (share + LOAD_NOISE < CALM_SHARE * load->most_share) {
-      load->was_calm = true;
+    double share = fmin(used, 1.0);
+    load->most_share = load->seen ? fmax(load->most_share, share) : share;
+    load->least_share = load->seen ? fmin(load->least_share, share) : share;
+    load->seen = true;
+    if (share <= load->least_share + LOAD_NOISE || share < CALM_SHARE * load->most_share)
       load->calm_ms = sample->now_ms;
-    }
     if (monitor->cpu_share <= 0)
-      monitor->cpu_share = share < 1 ? share : 1;
+      monitor->cpu_share = share;
   }
   load->counting = true;
   load->from_ms = sample->now_ms;
@@ -229,18 +231,34 @@ static bool take_pre_copy(MigMonitor *monitor, bool pass_began, MigAction *ret_a
          set_limit(monitor, MIG_ACTION_SET_DOWNTIME, pre_copy_limit_ms(monitor), ret_action);
 }
 
+static bool works_in_bursts(const MigGuestLoad *load) {
+  return load->seen && load->least_share + LOAD_NOISE < CALM_SHARE * load->most_share;
+}
+
 /* Not long ago it was seen to do something else, and so may again. */
 static bool may_change(const MigMonitor *monitor) {
   uint64_t now_ms = monitor->last.now_ms;
   return (monitor->curve.changes > 0 && since(now_ms, monitor->changed_ms) < CHANGING_PATIENCE_MS) ||
-         (monitor->load.was_calm && since(now_ms, monitor->load.calm_ms) < CHANGING_PATIENCE_MS);
+         (works_in_bursts(&monitor->load) && since(now_ms, monitor->load.calm_ms) < CHANGING_PATIENCE_MS);
 }
 
-/* A guest that works in bursts may soon be calm, and then needs no pause. That is waited for as long as the pause is
- * worth, and never so long that the deadline comes near. */
+/* However little: what gets less may get little enough in time. */
+static bool gains(const MigMonitor *monitor) {
+  return (double)monitor->pass_bytes < (1 - GAIN) * (double)monitor->prior_pass_bytes;
+}
+
+/* It dirties about as much as the link carries: a few percent in what was measured decide whether it converges. */
+static bool is_near_link(const MigMonitor *monitor) {
+  double bandwidth = (double)monitor->last.bandwidth_bytes_per_s;
+  return mig_dirty_curve_lower(&monitor->curve, 1.0) < NEAR_LINK * bandwidth;
+}
+
+/* A guest that works in bursts may soon be calm, and one that is near the link may converge though the forecast denies it:
+ * these need no pause. That is waited for as long as the pause is worth, and never so long that the deadline comes near. */
 static bool may_do_without(MigMonitor *monitor, const MigWayForecast *pause) {
   uint64_t now_ms = monitor->last.now_ms, deadline_ms = mig_monitor_deadline_ms(monitor);
-  if (!may_change(monitor))
+  bool may_converge = is_near_link(monitor) && (monitor->passes_seen < CONFIRM_PASSES || gains(monitor));
+  if (!may_change(monitor) && !may_converge)
     return false;
   if (monitor->pause_wanted_ms == 0)
     monitor->pause_wanted_ms = now_ms;
@@ -248,6 +266,16 @@ static bool may_do_without(MigMonitor *monitor, const MigWayForecast *pause) {
     return false;
   return deadline_ms == UINT64_MAX ||
          pause->total_s * 1000.0 <= DEADLINE_SHARE * (double)since(deadline_ms, monitor->start_ms);
+}
+
+/* QEMU throttles by itself. A guest that is being slowed down gains most by the end of it; one that is not yet may do
+ * without, and then is not to be stopped for longer than another. */
+static bool take_auto_converge(MigMonitor *monitor, MigAction *ret_action) {
+  uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS));
+  if (monitor->way != MIG_WAY_AUTO_CONVERGE)
+    follow(monitor, MIG_WAY_AUTO_CONVERGE);
+  return monitor->last.throttle_pct > 0 && goal_ms > monitor->downtime_ms &&
+         set_limit(monitor, MIG_ACTION_SET_DOWNTIME, goal_ms, ret_action);
 }
 
 static bool take_pause(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
@@ -292,11 +320,6 @@ static bool throttle_may_help(const MigMonitor *monitor) {
 static bool is_far(const MigMonitor *monitor) {
   double goal_s = (double)mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS) / 1000.0;
   return monitor->forecast.floor_s > FAR * goal_s;
-}
-
-/* However little: what gets less may get little enough in time. */
-static bool gains(const MigMonitor *monitor) {
-  return (double)monitor->pass_bytes < (1 - GAIN) * (double)monitor->prior_pass_bytes;
 }
 
 /* Near to its goal, a guest is given some passes to gain something worth the name. */
@@ -354,9 +377,7 @@ bool choose_way(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
   case MIG_WAY_PRE_COPY:
     return take_pre_copy(monitor, pass_began, ret_action);
   case MIG_WAY_AUTO_CONVERGE:
-    if (monitor->way != MIG_WAY_AUTO_CONVERGE)
-      follow(monitor, MIG_WAY_AUTO_CONVERGE);
-    return false;
+    return take_auto_converge(monitor, ret_action);
   case MIG_WAY_PAUSE:
     return take_pause(monitor, pass_began, ret_action);
   case MIG_WAY_POST_COPY:

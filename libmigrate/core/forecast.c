@@ -529,8 +529,6 @@ void mig_plan(const MigProbe *probe, uint64_t memory_bytes, uint64_t bandwidth_b
     plan.throttle_initial_pct = first_throttle(throttled->throttle_pct, policy);
     plan.throttle_increment_pct = plan.throttle_initial_pct >= 90 ? 1 : 5;
   }
-  if (plan.auto_converge)
-    plan.downtime_ms = limit_ms;
   *ret_plan = plan;
 }
 

@@ -40,9 +40,11 @@ typedef struct MigGuestLoad {
   bool counting; /* there is a reading to count from: these two */
   uint64_t from_ms;
   uint64_t from_cpu_ms;
+  bool seen;         /* a second at least: these */
   double most_share; /* of its CPUs that it was seen to use in a second, 0 to 1 */
-  bool was_calm;     /* it was seen to use much less than that */
-  uint64_t calm_ms;  /* then; in the clock of the samples */
+  double least_share;
+  uint64_t
+      calm_ms; /* when it last used much less than most, or as little as ever; in the clock of the samples */
 } MigGuestLoad;
 
 /* Opaque by custom: only monitor.c and its tests look inside. A plain struct, so that it needs no memory of
