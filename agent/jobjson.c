@@ -327,6 +327,7 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
   JobContext then = {.now_ms = job->sample.now_ms};
 
   set_string(agent, "request_digest", job->request_digest);
+  set_count_if(agent, job->link_bytes_per_s > 0, "link_bytes_per_s", job->link_bytes_per_s);
   if (job->have_plan) {
     json_object_set_new_nocheck(agent, "plan", plan_to_json(&job->plan));
     json_object_set_new_nocheck(agent, "before", facts_to_json(&job->record));
@@ -500,6 +501,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   }
   job->request_key = get_string(wire, "request_key");
   job->request_digest = get_string(agent, "request_digest");
+  job->link_bytes_per_s = get_count(agent, "link_bytes_per_s");
   job->policy_name = get_string(wire, "policy_name");
   job->abort_requested = json_is_true(json_object_get(wire, "abort_requested"));
   job->created_usec = (int64_t)get_count(wire, "created_usec_realtime");

@@ -9,10 +9,14 @@
 /* A smaller one says more of its setup than of the link. */
 #define TRANSFERRED_MIN_BYTES (32 * MIG_MIB_BYTES)
 
+/* What the monitor saw, also if the move came to nothing; one that was too short for that by its total. */
 static uint64_t rate_of(const Job *job) {
+  if (!job_is_final(job) || mig_policy_get(&job->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S) > 0)
+    return 0;
+  if (job->link_bytes_per_s > 0)
+    return job->link_bytes_per_s;
   if (job->phase != MIG_PHASE_SUCCEEDED || !job->have_total_time || !job->have_transferred ||
-      job->total_time_ms == 0 || job->transferred_bytes < TRANSFERRED_MIN_BYTES ||
-      mig_policy_get(&job->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S) > 0)
+      job->total_time_ms == 0 || job->transferred_bytes < TRANSFERRED_MIN_BYTES)
     return 0;
   return (uint64_t)((double)job->transferred_bytes * 1000.0 / (double)job->total_time_ms);
 }

@@ -193,6 +193,7 @@ static void step_monitor(JobRun *run, const MigSample *sample) {
   job->percent = MAX(job->percent, mig_monitor_percent(&run->monitor));
   if (sample->valid && sample->active && mig_monitor_stage(&run->monitor) != job->stage)
     on_stage(run, mig_monitor_stage(&run->monitor));
+  job->link_bytes_per_s = MAX(job->link_bytes_per_s, mig_monitor_link_bytes_per_s(&run->monitor));
   note_forecast(run);
   if (action.kind != MIG_ACTION_NONE)
     take_action(run, &action);

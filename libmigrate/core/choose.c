@@ -135,6 +135,9 @@ void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
     if (sample->iteration <= 1)
       monitor->pass_start_ms = sample->now_ms;
   }
+  if (monitor->flow_begin_ms > 0 && since(sample->now_ms, monitor->flow_begin_ms) >= SETTLE_MS &&
+      !sample->post_copy && sample->bandwidth_bytes_per_s > monitor->peak_bytes_per_s)
+    monitor->peak_bytes_per_s = sample->bandwidth_bytes_per_s;
   /* Over a gap in the readings a rate says nothing of the link as it is now. */
   uint64_t gap_ms = first ? 0 : since(sample->now_ms, last->now_ms);
   monitor->recent_bytes_per_s = 0;

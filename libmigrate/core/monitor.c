@@ -133,6 +133,10 @@ uint64_t mig_monitor_deadline_ms(const MigMonitor *monitor) {
                         add_saturating(timeout_ms(memory_s, memory), timeout_ms(disk_s, disk)));
 }
 
+uint64_t mig_monitor_link_bytes_per_s(const MigMonitor *monitor) {
+  return monitor->peak_bytes_per_s;
+}
+
 unsigned mig_monitor_percent(const MigMonitor *monitor) {
   return (unsigned)monitor->percent;
 }

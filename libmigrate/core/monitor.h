@@ -88,6 +88,7 @@ typedef struct MigMonitor {
   unsigned passes_seen;      /* that began before our eyes */
   uint64_t flow_begin_ms;    /* when bytes began to move */
   double recent_bytes_per_s; /* from the reading before to the last */
+  uint64_t peak_bytes_per_s; /* the most that pre-copy was seen to send, of the smoothed bandwidth */
   MigGuestLoad load;
   uint64_t pause_wanted_ms; /* since when a pause is put off for a guest that may calm down; 0: none is */
 } MigMonitor;
@@ -122,6 +123,10 @@ void mig_monitor_tick(MigMonitor *monitor, uint64_t now_ms, MigAction *ret_actio
 
 /* The deadline in the clock of start_ms, or UINT64_MAX for none. */
 uint64_t mig_monitor_deadline_ms(const MigMonitor *monitor);
+
+/* What the link was seen to carry, for the next forecast over it; 0: not known. Not of post-copy, which waits for the guest,
+ * nor of the first second. */
+uint64_t mig_monitor_link_bytes_per_s(const MigMonitor *monitor);
 
 /* 0 to 99, never falls. */
 unsigned mig_monitor_percent(const MigMonitor *monitor);
