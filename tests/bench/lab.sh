@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# The lab and the agents on it, for benchmarks. Needs BENCH_REPO (the checkout), build (where the programs are) and die().
+
+lab() { "$BENCH_REPO/tests/lab/lab" "$@"; }
+
+# lab_begin LINK [FILE...]: a lab of its own, which ends with this shell, and takes the files along. A guest has moved
+# over the link of RATE; link_bytes_per_s says what that carries.
+lab_begin() {
+    local rate=$1
+    shift
+    ((EUID == 0)) || die "the lab takes root"
+    LAB_DIR=$(mktemp -d "${TMPDIR:-/tmp}/handoffd-bench.XXXXXX")
+    export LAB_DIR
+    rmdir "$LAB_DIR"
+    lab_leaves=("$@")
+    trap 'lab down >/dev/null 2>&1 || true; rm -f "${lab_leaves[@]}"' EXIT
+    lab up --owner $$ >&2 || die "the lab does not come up"
+    # The first use of an emulator costs seconds. A guest that moves there has all be used once.
+    lab guest warm --memory 64 >/dev/null
+    lab exec a virsh -q migrate --live --p2p warm "$(lab uri b --tcp)" >/dev/null || die "no guest moves in the lab"
+    lab guest-rm warm
+    lab link "$rate"
+    # tc's rate counts Ethernet frames; a sixteenth of it are headers and what TCP wastes.
+    link_bytes_per_s=$(numfmt --from=si "$(sed 's/mbit/M/; s/gbit/G/' <<<"$rate")")
+    # shellcheck disable=SC2034  # for the caller
+    link_bytes_per_s=$((link_bytes_per_s * 1448 / 1514 / 8))
+}
+
+# guest_start NAME KIND: of idle, WS/RATE (MiB, MiB/s), bursty (100/200, five seconds on, five off); 256 MiB
+guest_start() {
+    local phases=$2 work=0
+    case $2 in
+    idle) phases=0/0 ;;
+    bursty) phases=100/200:5,0/0:5 ;;
+    # Busy, as who writes so much is: with 4, it uses some 55 % of its CPU, with 0 a tenth of it.
+    100/200) work=4 ;;
+    esac
+    lab guest "$1" --memory 256 --phases "$phases" --work "$work" >/dev/null
+}
+
+# The daemon on a node; one for all runs, as it would be. It ends with the lab.
+agent_start() {
+    local dir=$LAB_DIR/agent-$1
+    [[ ! -e $dir ]] || return 0
+    mkdir "$dir"
+    : >"$dir/conf"
+    lab exec "$1" "$build/agent/handoffd" --config "$dir/conf" --socket "$dir/socket" --state-dir "$dir/state" \
+        >"$dir/log" 2>&1 &
+    for _ in {1..100}; do
+        [[ $(ctl "$1" -j node 2>/dev/null | jq .libvirt_reachable) != true ]] || return 0
+        sleep 0.1
+    done
+    die "handoffd does not start: $(tail -n 3 "$dir/log")"
+}
+
+# ctl NODE ARGUMENTS...
+ctl() {
+    local node=$1
+    shift
+    "$build/agent/ctl/handoffctl" --socket "$LAB_DIR/agent-$node/socket" "$@"
+}
