@@ -311,11 +311,34 @@ void store_close(Store *store) {
   g_free(store);
 }
 
+/* All of the file in one piece (json_loadfd() reads byte by byte); `size` is its size at most, and what was read. NULL: errno
+ * says why. */
+static char *read_all(int fd, size_t *size) {
+  g_autofree char *data = g_malloc(*size + 1);
+  size_t at = 0;
+
+  while (at < *size) {
+    ssize_t n = read(fd, data + at, *size - at);
+
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return NULL;
+    if (n == 0)
+      break;
+    at += (size_t)n;
+  }
+  *size = at;
+  return g_steal_pointer(&data);
+}
+
 static json_t *read_record(int directory_fd, const char *name, GError **error) {
   int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  g_autofree char *text = NULL;
   json_error_t json_error;
   struct stat st;
   json_t *record;
+  size_t size;
 
   if (fd < 0 || fstat(fd, &st) < 0) {
     set_error_errno(error, "open", name, errno);
@@ -329,8 +352,15 @@ static json_t *read_record(int directory_fd, const char *name, GError **error) {
     close(fd);
     return NULL;
   }
-  record = json_loadfd(fd, JSON_REJECT_DUPLICATES, &json_error);
+  size = (size_t)st.st_size;
+  text = read_all(fd, &size);
+  if (!text) {
+    set_error_errno(error, "read", name, errno);
+    close(fd);
+    return NULL;
+  }
   close(fd);
+  record = json_loadb(text, size, JSON_REJECT_DUPLICATES, &json_error);
   if (!record)
     g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is no record: %s at byte %d", name,
                 json_error.text, json_error.position);

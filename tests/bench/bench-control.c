@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the agent costs: Start, Get, memory, watchers. Medians, with the machine's own time for its disk beside.
+/* What the agent costs: Start, Get, memory, watchers, a restart. Medians, with the machine's own time for its disk beside.
  *
  * The hypervisor is scripted and lives in the daemon's process, so CPU time and memory are given both as they are and
  * without what the script takes: the same daemon in the same state before the load in question. */
@@ -25,6 +25,10 @@
 #define MIGRATIONS 32
 #define WATCHERS   1000
 #define WATCH_S    5
+
+#define RESTART_FINISHED 1000
+#define RESTART_RUNNING  20
+#define RESTART_ROUNDS   5
 
 static bool as_json;
 static json_t *results;
@@ -467,16 +471,92 @@ static void bench_watch(void) {
   close(watchers->epoll);
 }
 
+/* --- restart --- */
+
+static json_t *load(const char *path) {
+  json_t *record = json_load_file(path, 0, NULL);
+
+  if (!record)
+    die("%s cannot be read", path);
+  return record;
+}
+
+/* As so many moves would have left them: copies of one's record. */
+static void put_finished(const Daemon *daemon, const char *job, unsigned n) {
+  g_autofree char *path = g_strdup_printf("%s/jobs/%s.json", daemon->state_directory, job);
+  json_t *record = load(path);
+
+  for (unsigned i = 1; i <= n; i++) {
+    g_autofree char *id = g_strdup_printf("%032x", i);
+    g_autofree char *copy = g_strdup_printf("%s/jobs/%s.json", daemon->state_directory, id);
+
+    json_object_set_new(json_object_get(record, "job"), "id", json_string(id));
+    json_object_set_new(json_object_get(record, "agent"), "seq", json_integer(1000 + i));
+    if (json_dump_file(record, copy, JSON_COMPACT) < 0)
+      die("%s cannot be written", copy);
+  }
+  json_decref(record);
+}
+
+static bool is_steered(VarlinkClient *client, const char *job) {
+  json_t *reply = call(client, "Get", json_pack("{ss}", "job", job));
+  json_t *object = json_object_get(reply, "job");
+  bool steered = g_strcmp0(json_string_value(json_object_get(object, "phase")), "migrating") == 0 &&
+                 json_object_get(object, "progress");
+
+  json_decref(reply);
+  return steered;
+}
+
+static void bench_restart(void) {
+  DaemonOptions options = {.domains = RESTART_RUNNING + 1,
+                           .memory_bytes = 16 * MIB,
+                           .link_bytes_per_s = MIB / 16,
+                           .config = "MaxOutgoing=100\nKeepFinished=10000\nPollInterval=50ms\n",
+                           .policy = "completion_timeout_s_per_gib=0\n"};
+  g_autoptr(Daemon) daemon = daemon_new(&options);
+  g_autoptr(VarlinkClient) before = daemon_connect(daemon);
+  g_autofree char *first = daemon_start_move(daemon, before, RESTART_RUNNING);
+  char *jobs[RESTART_RUNNING];
+  double took_s[RESTART_ROUNDS], serves_s[RESTART_ROUNDS];
+
+  end_move(daemon, before, first);
+  for (unsigned i = 0; i < RESTART_RUNNING; i++) {
+    jobs[i] = daemon_start_move(daemon, before, i);
+    await_phase(daemon, jobs[i], "migrating");
+  }
+  put_finished(daemon, first, RESTART_FINISHED);
+  for (unsigned round = 0; round < RESTART_ROUNDS; round++) {
+    g_autoptr(VarlinkClient) client = NULL;
+    double began;
+
+    daemon_kill(daemon);
+    began = now_s();
+    daemon_start(daemon);
+    client = daemon_connect(daemon);
+    serves_s[round] = now_s() - began;
+    for (unsigned i = 0; i < RESTART_RUNNING; i++)
+      while (!is_steered(client, jobs[i]))
+        if (now_s() - began > 30)
+          die("job %s is not steered 30 s after a restart", jobs[i]);
+    took_s[round] = now_s() - began;
+  }
+  for (unsigned i = 0; i < RESTART_RUNNING; i++)
+    g_free(jobs[i]);
+  report("restart_serves_ms", median(serves_s, RESTART_ROUNDS) * 1000, "ms", NULL, true,
+         "from exec to the first connection, 1,000 finished and 20 running jobs");
+  report("restart_steering_ms", median(took_s, RESTART_ROUNDS) * 1000, "ms", "at most 1000",
+         median(took_s, RESTART_ROUNDS) <= 1, "until all 20 have numbers again");
+}
+
 /* --- the whole --- */
 
 static const struct {
   const char *name;
   void (*run)(void);
 } rows[] = {
-    {"start", bench_start},
-    {"get", bench_get},
-    {"memory", bench_memory},
-    {"watch", bench_watch},
+    {"start", bench_start}, {"get", bench_get},         {"memory", bench_memory},
+    {"watch", bench_watch}, {"restart", bench_restart},
 };
 
 static void raise_descriptor_limit(void) {

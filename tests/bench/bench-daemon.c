@@ -81,7 +81,8 @@ static void await_ready(int fd) {
   close(fd);
 }
 
-static void run(const Daemon *daemon, const DaemonOptions *options, const char *config, const char *notify) {
+static void run(const Daemon *daemon, const char *notify) {
+  const DaemonOptions *options = &daemon->options;
   const char *program = options->program ? options->program : g_getenv("HANDOFFD_FAKE");
   g_autofree char *log = g_build_filename(daemon->directory, "log", NULL);
   g_autofree char *scripted = g_strdup_printf("fake://%s?host=a", daemon->control);
@@ -93,49 +94,61 @@ static void run(const Daemon *daemon, const DaemonOptions *options, const char *
   setenv("NOTIFY_SOCKET", notify, 1);
   unsetenv("WATCHDOG_USEC");
   unsetenv("LISTEN_FDS");
-  execl(program, "handoffd", "--config", config, "--socket", daemon->socket, "--state-dir",
+  execl(program, "handoffd", "--config", daemon->config, "--socket", daemon->socket, "--state-dir",
         daemon->state_directory, "--libvirt-uri", options->libvirt_uri ? options->libvirt_uri : scripted,
         NULL);
   _exit(127);
 }
 
+void daemon_start(Daemon *daemon) {
+  g_autofree char *notify = g_build_filename(daemon->directory, "notify", NULL);
+  int fd;
+
+  g_remove(notify);
+  fd = notify_socket(notify);
+  daemon->pid = fork();
+  if (daemon->pid == 0)
+    run(daemon, notify);
+  await_ready(fd);
+}
+
+void daemon_kill(Daemon *daemon) {
+  kill(daemon->pid, SIGKILL);
+  waitpid(daemon->pid, NULL, 0);
+}
+
 Daemon *daemon_new(const DaemonOptions *options) {
   const char *base = g_getenv("BENCH_DIR");
   Daemon *daemon = g_new0(Daemon, 1);
-  g_autofree char *config = NULL, *notify = NULL, *text = NULL;
-  int fd;
+  g_autofree char *text = NULL;
 
+  daemon->options = *options;
   daemon->directory = g_build_filename(base ? base : "/var/tmp", "handoffd-bench-XXXXXX", NULL);
   if (!g_mkdtemp(daemon->directory))
     die("%s: %s", daemon->directory, g_strerror(errno));
   daemon->socket = g_build_filename(daemon->directory, "socket", NULL);
   daemon->control = g_build_filename(daemon->directory, "control.json", NULL);
   daemon->state_directory = g_build_filename(daemon->directory, "state", NULL);
-  config = g_build_filename(daemon->directory, "handoffd.conf", NULL);
-  notify = g_build_filename(daemon->directory, "notify", NULL);
+  daemon->config = g_build_filename(daemon->directory, "handoffd.conf", NULL);
   text = g_strdup_printf("[Agent]\n%s[Policy]\n%s", options->config ? options->config : "",
                          options->policy ? options->policy : "");
-  if (!g_file_set_contents(config, text, -1, NULL))
-    die("%s cannot be written", config);
+  if (!g_file_set_contents(daemon->config, text, -1, NULL))
+    die("%s cannot be written", daemon->config);
   write_script(daemon->control, options);
-  fd = notify_socket(notify);
-  daemon->pid = fork();
-  if (daemon->pid == 0)
-    run(daemon, options, config, notify);
-  await_ready(fd);
+  daemon_start(daemon);
   return daemon;
 }
 
 void daemon_free(Daemon *daemon) {
   if (!daemon)
     return;
-  kill(daemon->pid, SIGKILL);
-  waitpid(daemon->pid, NULL, 0);
+  daemon_kill(daemon);
   remove_tree(daemon->directory);
   g_free(daemon->directory);
   g_free(daemon->socket);
   g_free(daemon->control);
   g_free(daemon->state_directory);
+  g_free(daemon->config);
   g_free(daemon);
 }
 

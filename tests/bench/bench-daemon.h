@@ -8,14 +8,6 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-typedef struct Daemon {
-  char *directory;
-  char *socket;
-  char *control;
-  char *state_directory;
-  pid_t pid;
-} Daemon;
-
 typedef struct DaemonOptions {
   const char *program;     /* NULL: the one with the scripted hypervisor */
   const char *libvirt_uri; /* NULL: the scripted one's host a */
@@ -26,9 +18,24 @@ typedef struct DaemonOptions {
   gint64 link_bytes_per_s;
 } DaemonOptions;
 
+typedef struct Daemon {
+  DaemonOptions options;
+  char *directory;
+  char *socket;
+  char *control;
+  char *state_directory;
+  char *config;
+  pid_t pid;
+} Daemon;
+
+/* The strings of `options` are borrowed. */
 Daemon *daemon_new(const DaemonOptions *options);
 void daemon_free(Daemon *daemon);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Daemon, daemon_free)
+
+/* Its end by SIGKILL, and another on the same directory. */
+void daemon_kill(Daemon *daemon);
+void daemon_start(Daemon *daemon);
 
 VarlinkClient *daemon_connect(const Daemon *daemon);
 

@@ -326,6 +326,12 @@ void bb_set_domain(Bb *bb, const char *domain, const char *key, json_t *value) {
   bb_publish(bb);
 }
 
+void bb_add_domain(Bb *bb, const char *domain) {
+  json_object_set_new(json_object_get(bb->world, "domains"), domain,
+                      json_pack("{ss si si}", "host", "a", "memory_bytes", 16 << 20, "dirty_bytes_per_s", 0));
+  bb_publish(bb);
+}
+
 void bb_set_call(Bb *bb, const char *call, json_t *knob) {
   set_in(json_object_get(bb->world, "calls"), call, knob);
   bb_publish(bb);

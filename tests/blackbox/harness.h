@@ -60,6 +60,8 @@ bool bb_is_alive(Bb *bb);
 void bb_publish(Bb *bb);
 void bb_set_link(Bb *bb, const char *key, json_t *value);
 void bb_set_host(Bb *bb, const char *host, const char *key, json_t *value);
+/* One more on a, like those that are there. */
+void bb_add_domain(Bb *bb, const char *domain);
 void bb_set_domain(Bb *bb, const char *domain, const char *key, json_t *value);
 /* `knob` NULL takes it away. */
 void bb_set_call(Bb *bb, const char *call, json_t *knob);

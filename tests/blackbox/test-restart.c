@@ -345,6 +345,107 @@ static void jobs_keep_their_order(void **state) {
                 text_of(json_array_get(json_object_get(before, "jobs"), i), "id"));
 }
 
+/* --- many jobs --- */
+
+#define FINISHED 1000
+#define RUNNING  20
+
+/* What is promised. Sanitizers run the daemon many times slower. */
+#ifdef BB_SANITIZED
+#define STEERING_MS 20000
+#else
+#define STEERING_MS 1000
+#endif
+
+/* Copies of a finished job's record, as so many moves would have left them. */
+static void put_finished(Bb *bb, json_t *record, unsigned n) {
+  for (unsigned i = 1; i <= n; i++) {
+    g_autofree char *id = g_strdup_printf("%032x", i);
+    g_autofree char *name = g_strconcat(id, ".json", NULL);
+    g_autofree char *text = NULL;
+
+    json_object_set_new(json_object_get(record, "job"), "id", json_string(id));
+    json_object_set_new(json_object_get(record, "agent"), "seq", json_integer(1000 + i));
+    text = json_dumps(record, JSON_COMPACT);
+    put(bb, name, text);
+  }
+}
+
+static char *domain_name(unsigned number) {
+  return g_strdup_printf("vm%u", number);
+}
+
+/* How many are migrating, with numbers that are of now. */
+static unsigned count_steered(Client *client) {
+  unsigned n = 0;
+
+  for (unsigned i = 1; i <= RUNNING; i++) {
+    g_autofree char *name = domain_name(i);
+    json_t *job = client_get(client, name);
+
+    n += strcmp(text_of(job, "phase"), "migrating") == 0 && member_of(job, "progress");
+  }
+  return n;
+}
+
+static void steering_again_within_a_second(void **state) {
+  Bb *bb = *state;
+  json_t *job, *record;
+  gint64 began_us;
+  Client *client;
+  double ms;
+
+  bb_configure(bb, "MaxOutgoing=100\nKeepFinished=2000\n");
+  for (unsigned i = 5; i <= RUNNING; i++) {
+    g_autofree char *name = domain_name(i);
+
+    bb_add_domain(bb, name);
+  }
+  bb_add_domain(bb, "other");
+  bb_start(bb);
+  job = client_start(bb_connect(bb), "other", NULL);
+  job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  record = bb_record(bb, text_of(job, "id"));
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  for (unsigned i = 1; i <= RUNNING; i++) {
+    g_autofree char *name = domain_name(i);
+
+    client_start(client, name, NULL);
+  }
+  for (unsigned i = 1; i <= RUNNING; i++) {
+    g_autofree char *name = domain_name(i);
+
+    bb_await(bb, name, bb_has_numbers, NULL);
+  }
+  bb_stop(bb, SIGKILL);
+  put_finished(bb, record, FINISHED);
+
+  began_us = g_get_monotonic_time();
+  bb_start(bb);
+  client = bb_connect(bb);
+  print_message("# ready after %.0f ms\n", (double)(g_get_monotonic_time() - began_us) / 1000);
+  while (count_steered(client) < RUNNING)
+    assert_true(g_get_monotonic_time() - began_us < BB_PATIENCE_MS * 1000);
+  ms = (double)(g_get_monotonic_time() - began_us) / 1000;
+  print_message("# %d finished and %d running jobs: steering again after %.0f ms\n", FINISHED, RUNNING, ms);
+  assert_int_equal(json_array_size(json_object_get(client_call(client, "List", NULL), "jobs")),
+                   FINISHED + RUNNING + 1);
+  if (ms > STEERING_MS)
+    fail_msg("steering again took %.0f ms", ms);
+
+  /* They do obey: each takes a new limit, and moves when it may. */
+  client_call(client, "Tune",
+              json_pack("{ss s{si}}", "job", "vm20", "policy", "bandwidth_bytes_per_s", 1 << 30));
+  bb_await_event(bb, "vm20", "action", "new bandwidth limit");
+  bb_link_fast(bb);
+  for (unsigned i = 1; i <= RUNNING; i++) {
+    g_autofree char *name = domain_name(i);
+
+    assert_events_whole(bb_await_phase(bb, name, "succeeded"));
+  }
+}
+
 int main(void) {
   Tests tests = {0};
 
@@ -362,5 +463,6 @@ int main(void) {
   TESTS_ADD(&tests, a_record_of_a_newer_format_is_refused_and_kept);
   TESTS_ADD(&tests, two_daemons_do_not_share_a_state_directory);
   TESTS_ADD(&tests, jobs_keep_their_order);
+  TESTS_ADD(&tests, steering_again_within_a_second);
   return bb_run(&tests, "restart");
 }
