@@ -1,0 +1,189 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What goes wrong on the way, by name: the link, the stream, the agent, libvirtd and QEMU at either end, the guest
+# itself. tests/lab/chaos meets them at random; here each has its place, its limit and its outcome.
+set -u
+# shellcheck source=lib/tap.sh
+. "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
+# shellcheck source=lib/agent.sh
+. "$TAP_HOME/lib/agent.sh"
+
+PORT=49300
+
+# hopeless NAME: a guest that only post-copy, or nothing, ends
+hopeless() { "$LAB" guest "$1" --memory 192 --ws 100 --rate 200; }
+# steady NAME: one that takes about five seconds on this link, without a decision
+steady() { "$LAB" guest "$1" --memory 192 --ws 16 --rate 5; }
+
+# begin NAME OPTION...: starts its move; what is asked of it is in the options of `handoffctl migrate`
+begin() {
+    "$LAB" mark "$1" >/dev/null
+    ctl a migrate "$1" "$target" --detach "${@:2}" >/dev/null
+}
+
+moves() { job_is a "$1" '(.phase == "migrating") and ((.progress.memory_processed_bytes // 0) > 10000000)' true; }
+in_post_copy() { job_is a "$1" .stage post_copy; }
+half_way() { job_is a "$1" '(.stage == "post_copy") and (.progress.memory_remaining_bytes < .progress.memory_total_bytes / 2)' true; }
+is_over() { [[ $(job a "$1" .phase) == @(succeeded|failed|aborted) ]]; }
+recovering() { job_is a "$1" .phase recovering; }
+
+# ended NAME SECONDS: waits, and prints phase, cause, where it says it runs, and then what the lab says
+ended() {
+    wait_until "$2" is_over "$1"
+    printf '%s %s\n' "$(job a "$1" '[.phase, .failure.cause // "-", .result.running_at] | join(" ")')" \
+        "$(truth "$1" '[.running_on[], .bad_pages, .time_backwards, .restarts] | join(" ")')"
+}
+
+left_at() { # left_at NODE: domains and QEMUs there
+    "$LAB" virsh "$1" list --all --name | xargs
+    "$LAB" exec "$1" pgrep -c qemu-system
+}
+nothing_at() { [[ $(left_at "$1" | xargs) == 0 ]]; }
+
+# The first heartbeat after that moment: in ms, or -1 if there is none.
+heartbeat_after() { # heartbeat_after NAME TIME_US
+    awk -v from="$2" '$1 > from {print ($1 - from) / 1000; found = 1; exit} END {if (!found) print -1}' \
+        "$LAB_DIR/guests/$1/growth.log"
+}
+
+now_us() { "$LAB_DIR/bin/lab-record" now; }
+
+# --- post-copy ---
+
+test_stream_broken_and_link_away() {
+    local healed_us back_ms words
+    hopeless web
+    begin web -o allow_post_copy=yes --migrate-uri "tcp://10.77.0.1:$PORT"
+    wait_until 20 half_way web
+    "$LAB" break a
+    "$LAB" cut --silent
+    ok "stream broken and link cut in post-copy: recovering is said within 10 s" wait_until 10 recovering web
+    sleep 40
+    words=$(ctl a show web)
+    healed_us=$(now_us)
+    "$LAB" heal
+    is "... 40 s later the link is back: recovered with no help, memory good" "$(ended web 30)" "succeeded - target b 0 0 0"
+    back_ms=$(heartbeat_after web "$healed_us")
+    num "... the guest runs again within 3 s of the link: ms" "$back_ms" '<=' 3000
+    num "... and had stood still before" "$back_ms" '>' 0
+    ok "... meanwhile show says what holds it up, and what is tried" \
+        grep -Eqi 'no way to 10\.77\.0\.2' <<<"$words"
+    diag "$words"
+    ok "... nothing is left at the source" wait_until 5 nothing_at a
+    "$LAB" guest-rm web
+}
+
+test_agent_killed_then_stream_broken() {
+    hopeless web
+    begin web -o allow_post_copy=yes --migrate-uri "tcp://10.77.0.1:$PORT"
+    wait_until 20 in_post_copy web
+    agent_end a KILL
+    "$LAB" break a
+    sleep 1
+    agent_start a
+    is "the agent is killed in post-copy, the stream broken, the agent started: recovered" \
+        "$(ended web 30)" "succeeded - target b 0 0 0"
+    ok "... its history is whole" jq -e '[.job.events[].seq] | . == [range(1; length + 1)]' <<<"$(ctl a -j show web)"
+    ok "... nothing is left at the source" wait_until 5 nothing_at a
+    "$LAB" guest-rm web
+}
+
+# --- libvirtd ---
+
+# libvirtd_killed NODE CAUSE: two moves at once, one in pre-copy, one in post-copy
+libvirtd_killed() {
+    steady calm
+    hopeless wild
+    begin calm
+    begin wild -o allow_post_copy=yes
+    wait_until 20 in_post_copy wild
+    wait_until 10 moves calm
+    "$LAB" libvirtd "$1" kill
+    sleep 1
+    "$LAB" libvirtd "$1" start
+    is "libvirtd of $1 is killed: what was in post-copy moves all the same" "$(ended wild 60)" "succeeded - target b 0 0 0"
+    is "... what was in pre-copy stays where it is, truthfully" "$(ended calm 60)" "failed $2 source a 0 0 0"
+    ok "... calm has left nothing at the target, wild nothing at the source" wait_until 10 only_these calm wild
+    "$LAB" guest-rm calm
+    "$LAB" guest-rm wild
+}
+
+test_source_libvirtd_killed() { libvirtd_killed a LINK_LOST; }
+test_target_libvirtd_killed() { libvirtd_killed b LINK_LOST; }
+
+only_these() { # only_these AT-SOURCE AT-TARGET
+    [[ "$(left_at a | xargs) $(left_at b | xargs)" == "$1 1 $2 1" ]]
+}
+
+# --- the guest ---
+
+test_guest_stops() {
+    steady one
+    hopeless two
+    begin one
+    begin two -o allow_post_copy=yes
+    wait_until 20 in_post_copy two
+    wait_until 10 moves one
+    "$LAB" virsh a destroy one >/dev/null
+    "$LAB" virsh b destroy two >/dev/null
+    is "destroyed at the source in pre-copy: failed, GUEST_STOPPED, runs nowhere" "$(ended one 30)" \
+        "failed GUEST_STOPPED none 0 0 0"
+    is "destroyed at the target in post-copy: the same" "$(ended two 30)" "failed GUEST_STOPPED none 0 0 0"
+    "$LAB" guest-rm one
+    "$LAB" guest-rm two
+
+    steady one
+    begin one
+    wait_until 10 moves one
+    "$LAB" qemu b one kill
+    is "the target's QEMU is killed in pre-copy: failed, runs on at the source" "$(ended one 30)" "failed LIBVIRT_ERROR source a 0 0 0"
+    ok "... nothing is left at the target" wait_until 5 nothing_at b
+    begin one
+    wait_until 10 moves one
+    "$LAB" qemu a one kill
+    is "the source's QEMU is killed in pre-copy: GUEST_STOPPED" "$(ended one 30)" "failed GUEST_STOPPED none 0 0 0"
+    ok "... nothing is left at the target" wait_until 5 nothing_at b
+    "$LAB" guest-rm one
+}
+
+# --- the link ---
+
+test_outages() {
+    steady web
+    begin web
+    wait_until 10 moves web
+    "$LAB" cut --silent
+    sleep 8
+    "$LAB" heal
+    is "the link is away for 8 s in pre-copy: it goes on" "$(ended web 60)" "succeeded - target b 0 0 0"
+    "$LAB" guest-rm web
+
+    steady web
+    begin web -o completion_timeout_s_per_gib=0
+    wait_until 10 moves web
+    "$LAB" cut --silent
+    is "the link is away for long in pre-copy: LINK_LOST, the guest at the source, said without it being back" \
+        "$(wait_until 60 is_over web; job a web '[.phase, .failure.cause, .result.running_at] | join(" ")')" "failed LINK_LOST source"
+    "$LAB" heal
+    is "... runs there" "$(ended web 60)" "failed LINK_LOST source a 0 0 0"
+    ok "... nothing is left at the target" wait_until 60 nothing_at b
+    "$LAB" guest-rm web
+}
+
+tap_lab
+target=$("$LAB" uri b --tcp)
+agent_start a
+"$LAB" link 300mbit
+"$LAB" forward a $PORT b
+tests=(stream_broken_and_link_away agent_killed_then_stream_broken source_libvirtd_killed target_libvirtd_killed guest_stops outages)
+# arguments: only these
+(($# == 0)) || tests=("$@")
+for name in "${tests[@]}"; do
+    begun=$SECONDS
+    "test_$name"
+    diag "$name: $((SECONDS - begun)) s"
+done
+agent_end a TERM
+# shellcheck disable=SC2154  # set by agent_end
+is "SIGTERM ends the agent cleanly" "$agent_status" 0
+done_testing
