@@ -23,6 +23,7 @@ ExitStatus verb_abort(Ctl *ctl);
 ExitStatus verb_complete(Ctl *ctl);
 ExitStatus verb_tune(Ctl *ctl);
 ExitStatus verb_forecast(Ctl *ctl);
+ExitStatus verb_report(Ctl *ctl);
 ExitStatus verb_node(Ctl *ctl);
 
 /* --help */

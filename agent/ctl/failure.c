@@ -80,6 +80,7 @@ static const ErrorRow errors[] = {
     {CTL "ProtocolError", EXIT_INTERNAL, "What answered does not speak as the agent does: {message}",
      "Is it handoffd that listens there? See --socket."},
     {CTL "Interrupted", EXIT_DETACHED, "Interrupted: {message}", NULL},
+    {CTL "NothingToDraw", EXIT_FAILED, "{message}", "handoffctl watch follows it."},
     {CTL "OutputFailed", EXIT_INTERNAL, "The output cannot be written. {message}", NULL},
 };
 
@@ -137,10 +138,9 @@ void failure_set_client(Failure *failure, const GError *error, const char *socke
 
 void failure_set_own(Failure *failure, FailureKind kind, const char *message) {
   static const char *const names[] = {
-      [FAILURE_PROTOCOL] = CTL "ProtocolError",
-      [FAILURE_GONE] = CTL "AgentGone",
-      [FAILURE_TIMED_OUT] = CTL "TimedOut",
-      [FAILURE_OUTPUT] = CTL "OutputFailed",
+      [FAILURE_PROTOCOL] = CTL "ProtocolError", [FAILURE_GONE] = CTL "AgentGone",
+      [FAILURE_TIMED_OUT] = CTL "TimedOut",     [FAILURE_OUTPUT] = CTL "OutputFailed",
+      [FAILURE_NOTHING] = CTL "NothingToDraw",
   };
 
   failure_set(failure, names[kind], json_pack("{s:s}", "message", message));

@@ -28,7 +28,8 @@ typedef enum FailureKind {
   FAILURE_PROTOCOL,  /* the agent answered something that this program does not understand */
   FAILURE_GONE,      /* it went away in the middle, for good */
   FAILURE_TIMED_OUT, /* it does not answer */
-  FAILURE_OUTPUT,    /* nobody reads what is printed */
+  FAILURE_OUTPUT,    /* what was to be written cannot be, or nobody reads it */
+  FAILURE_NOTHING,   /* there is nothing of what was asked for */
 } FailureKind;
 
 /* From what happened here; `message` says what was seen. */

@@ -77,6 +77,7 @@ void help_print(Term *term) {
                    "  handoffctl migrate web1 kvm2 -o max_downtime_ms=100 -o allow_post_copy=yes\n"
                    "  handoffctl migrate web1 kvm2 --detach --request-key drain-17-web1\n"
                    "  handoffctl forecast web1 kvm2 --bandwidth 100M\n"
+                   "  handoffctl report web1 --svg web1.svg\n"
                    "  handoffctl list --phase unfinished\n"
                    "  handoffctl tune web1 bandwidth_bytes_per_s=500M\n"
                    "  handoffctl --json watch web1 | jq .job.progress.percent\n");

@@ -17,6 +17,7 @@ static const VerbInfo verbs[] = {
     [VERB_COMPLETE] = {"complete", "JOB --by WAY", 1, 1, "end a running migration now, by this way"},
     [VERB_TUNE] = {"tune", "JOB KEY=VALUE...", 2, G_MAXUINT, "change goals of an unfinished job"},
     [VERB_FORECAST] = {"forecast", "DOMAIN TARGET", 2, 2, "how a move would go, before anything moves"},
+    [VERB_REPORT] = {"report", "JOB", 1, 1, "draw how a migration went, or goes so far"},
     [VERB_NODE] = {"node", "", 0, 0, "what this node is, its targets, policies and warnings"},
 };
 static_assert(G_N_ELEMENTS(verbs) == VERB_COUNT, "a row for each verb");
@@ -37,6 +38,7 @@ typedef enum OptionId {
   OPTION_NO_WAIT,
   OPTION_BY,
   OPTION_BANDWIDTH,
+  OPTION_SVG,
   OPTION_COUNT
 } OptionId;
 
@@ -66,6 +68,7 @@ static const OptionInfo option_rows[] = {
          "post-copy: the guest runs on at the target, its memory follows; pause: it stops for the rest"},
     [OPTION_BANDWIDTH] = {"bandwidth", 0, "BYTES/S", BIT(VERB_FORECAST),
                           "of the link, such as 100M; learned from earlier moves if not given"},
+    [OPTION_SVG] = {"svg", 0, "FILE", BIT(VERB_REPORT), "draw it into this file as well, as SVG"},
 };
 static_assert(G_N_ELEMENTS(option_rows) == OPTION_COUNT, "a row for each option");
 
@@ -209,6 +212,9 @@ static bool apply_option(Options *options, OptionId option, const char *value, G
     return set_by(options, value, error);
   case OPTION_BANDWIDTH:
     return set_bandwidth(options, value, error);
+  case OPTION_SVG:
+    replace(&options->svg, value);
+    return *value ? true : usage(error, "--svg takes the name of a file.");
   case OPTION_COUNT:
     break;
   }
@@ -325,4 +331,5 @@ void options_clear(Options *options) {
   g_clear_pointer(&options->request_key, g_free);
   g_clear_pointer(&options->phases, g_ptr_array_unref);
   g_clear_pointer(&options->domain, g_free);
+  g_clear_pointer(&options->svg, g_free);
 }

@@ -18,6 +18,7 @@ typedef enum VerbId {
   VERB_COMPLETE,
   VERB_TUNE,
   VERB_FORECAST,
+  VERB_REPORT,
   VERB_NODE,
   VERB_COUNT
 } VerbId;
@@ -58,6 +59,7 @@ typedef struct Options {
   bool no_wait;
   const char *by;                 /* of Complete, as the interface has it; NULL: not given */
   uint64_t bandwidth_bytes_per_s; /* 0: not given */
+  char *svg;                      /* the file of --svg; NULL: not given */
 } Options;
 
 #define OPTIONS_ERROR (options_error_quark())

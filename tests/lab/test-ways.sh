@@ -44,6 +44,9 @@ test_post_copy() {
     is "post-copy is permitted: it moves" "$outcome" "0 succeeded - target b 0 0"
     ok "... by post-copy" grep -q 'now in post_copy' <(events)
     diag "total $(job a hot .result.total_time_ms) ms, silence $(truth hot .longest_silence_ms) ms"
+    ctl a report hot --svg "$LAB_DIR/hot.svg" >"$LAB_DIR/hot.report"
+    ok "... which a report draws" grep -Eq '^ +stages .*[|]post-copy-' "$LAB_DIR/hot.report"
+    is "... and a chart that is well-formed" "$(xmllint --xpath 'local-name(/*)' "$LAB_DIR/hot.svg")" svg
     "$LAB" guest-rm hot
 }
 

@@ -18,9 +18,11 @@ libvirt-dev         | build | the hypervisor
 libxml2-dev         | build | domain XML
 libjansson-dev      | build | JSON
 libsystemd-dev      | build | journal, sd_notify, socket activation
+libcairo2-dev       | build | the charts of handoffctl report
 scdoc               | build | manual pages
 systemd             | demo  | journald and journalctl
 libcmocka-dev       | test  | unit tests
+libxml2-utils       | test  | xmllint: is a chart well-formed
 varlink-go          | test  | a foreign varlink client and server
 systemd             | test  | systemd-analyze, sysusers, tmpfiles, journalctl
 systemd-container   | test  | systemd-nspawn, to boot the units

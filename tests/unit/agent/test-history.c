@@ -71,6 +71,21 @@ static void each_reading_is_a_point_at_first(void **state) {
   assert_int_equal(points[1].expected_downtime_ms, 120);
 }
 
+static void a_rate_that_is_not_known_yet_is_that_of_what_moved(void **state) {
+  g_autoptr(History) history = history_new(GAP_MS);
+  MigSample sample = sample_of(1, MIB);
+  const HistoryPoint *points;
+  size_t n;
+
+  sample.bandwidth_bytes_per_s = 0;
+  sample.memory_processed_bytes = 10 * MIB;
+  history_add(history, &sample, 500, MIG_STAGE_PRE_COPY);
+  history_add(history, &sample, 1000, MIG_STAGE_PRE_COPY);
+  points = points_of(history, &n);
+  assert_int_equal(points[0].bandwidth_bytes_per_s, 20 * MIB);
+  assert_int_equal(points[1].bandwidth_bytes_per_s, 0);
+}
+
 static void a_reading_that_is_not_later_is_ignored(void **state) {
   g_autoptr(History) history = history_new(GAP_MS);
   MigSample sample = sample_of(1, MIB);
@@ -342,6 +357,8 @@ int main(void) {
   Tests tests = {0};
 
   tests_add(&tests, "each reading is a point at first", each_reading_is_a_point_at_first, NULL);
+  tests_add(&tests, "a rate that is not known yet is that of what moved",
+            a_rate_that_is_not_known_yet_is_that_of_what_moved, NULL);
   tests_add(&tests, "a reading that is not later is ignored", a_reading_that_is_not_later_is_ignored, NULL);
   tests_add(&tests, "a day is bounded and evenly spaced", a_day_is_bounded_and_evenly_spaced, NULL);
   tests_add(&tests, "each pass keeps its top and its end", each_pass_keeps_its_top_and_its_end, NULL);

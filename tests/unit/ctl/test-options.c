@@ -37,6 +37,8 @@ static const struct Good {
     {"complete web1 --by post-copy", VERB_COMPLETE, 1},
     {"complete --by=pause web1 --no-wait", VERB_COMPLETE, 1},
     {"forecast web1 kvm2", VERB_FORECAST, 2},
+    {"report web1", VERB_REPORT, 1},
+    {"report --svg /tmp/web1.svg web1 --json", VERB_REPORT, 1},
     {"forecast web1 kvm2 --policy fast -o max_pause_ms=4s --bandwidth 100M", VERB_FORECAST, 2},
 };
 
@@ -79,6 +81,10 @@ static const struct Bad {
     {"complete --by pause", "handoffctl complete JOB --by"},
     {"complete web1 --by magic", "--by post-copy or --by pause, not \"magic\""},
     {"forecast web1", "handoffctl forecast DOMAIN TARGET"},
+    {"report", "handoffctl report JOB"},
+    {"report web1 web2", "handoffctl report JOB"},
+    {"report web1 --svg ''", "--svg takes the name of a file"},
+    {"show web1 --svg x", "--svg has no meaning with show"},
     {"forecast a b --bandwidth fast", "such as 100M"},
     {"forecast a b --bandwidth 0", "not \"0\""},
     {"forecast a b --bandwidth -1", "not \"-1\""},

@@ -42,6 +42,17 @@ typedef struct Scenario {
 #define ABORTED                                                                                              \
   "{'parameters':{" JOB("aborted", ",'failure':{'cause':'USER_ABORT'},'result':{'running_at':'source'}") "}" \
                                                                                                          "}"
+#define MIGRATION                                                                                            \
+  "{'parameters':{" JOB(                                                                                     \
+      "succeeded",                                                                                           \
+      ",'started_usec_realtime':1000000,'finished_usec_realtime':3000000,'events':["                         \
+      "{'kind':'decision','time_usec_realtime':2000000,'stage':'pre_copy',"                                  \
+      "'message':'start_post_copy: why'}],"                                                                  \
+      "'result':{'running_at':'target','total_time_ms':2000}") ",'samples':[{'elapsed_ms':2000,'span_ms':"   \
+                                                               "2000,'stage':'post_copy','iteration':1,"     \
+                                                               "'memory_remaining_bytes':5,'memory_"         \
+                                                               "remaining_max_bytes':9,'bandwidth_bytes_"    \
+                                                               "per_s':7}]}}"
 #define DEADLINE                                                                                             \
   "{'parameters':{" JOB("aborted", ",'failure':{'cause':'DEADLINE'},'result':{'running_at':'source'}") "}}"
 
@@ -158,6 +169,49 @@ static const Scenario scenarios[] = {
      1,
      0,
      "forecast     ends by pre-copy, 7.9 s in all, pause 60 ms; pre-copy's shortest would be 55 ms\n"},
+    {"a report of a job that waits",
+     "report web1",
+     {{{"{'parameters':{" JOB("pending", "") ",'samples':[]}}"}}},
+     1,
+     0,
+     "web1 to kvm2: pending\nNothing has moved yet.\nso far "},
+    {"a report of a job that was refused",
+     "report web1",
+     {{{"{'parameters':{" JOB("failed",
+                              ",'failure':{'cause':'SAME_HOST'},'result':{'running_at':'source'}") "}}"}}},
+     1,
+     0,
+     "Nothing has moved.\nThe move of web1 to kvm2 failed. web1 runs on at the source.\n"},
+    {"a report of a migration",
+     "report web1",
+     {{{MIGRATION}}},
+     1,
+     0,
+     "    stages  |post-copy-----------------------------"
+     "-----------------------------\n\nstages       post-copy 2.0 s\ndecisions\n  1       1.0 s  "
+     "start_post_copy: why\n"
+     "web1 runs at kvm2 now.\n  2.0 s in all.\n"},
+    {"a report as JSON", "-j report web1", {{{MIGRATION}}}, 1, 0, "\"samples\":[{\"elapsed_ms\":2000,"},
+    {"a report into a directory that is not there",
+     "report web1 --svg /nonexistent/web1.svg",
+     {{{MIGRATION}}},
+     1,
+     1,
+     "handoffctl: The output cannot be written. /nonexistent/web1.svg was not written: "},
+    {"nothing is drawn of what has not moved",
+     "report web1 --svg /nonexistent/web1.svg",
+     {{{"{'parameters':{" JOB("pending", "") ",'samples':[]}}"}}},
+     1,
+     10,
+     "nothing to draw: /nonexistent/web1.svg was not written. "},
+    {"a report of an agent that keeps none",
+     "report web1",
+     {{{"{'error':'org.varlink.service.MethodNotFound','parameters':{'method':'io.handoffd.Agent.GetHistory'}"
+        "}"}}},
+     1,
+     1,
+     "does not know io.handoffd.Agent.GetHistory. It is older"},
+    {"a report without a job", "report x", {{{"{'parameters':{}}"}}}, 1, 1, "no job that can be understood"},
     {"an error as JSON",
      "-j show x",
      {{{"{'error':'io.handoffd.Agent.NoSuchJob','parameters':{'job':'x'}}"}}},

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* handoffctl report: how a migration went, drawn. */
+#include "agent/ctl/call.h"
+#include "agent/ctl/chart-svg.h"
+#include "agent/ctl/chart-text.h"
+#include "agent/ctl/follow.h"
+#include "agent/ctl/print.h"
+#include "agent/ctl/progress.h"
+#include "agent/ctl/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print_end(Term *term, const Report *report) {
+  ProgressInput input = {.job = &report->job,
+                         .percent = MAX(report->job.percent, 0),
+                         .now_us = g_get_real_time(),
+                         .away_ms = -1};
+
+  if (mig_phase_is_final(report->job.phase)) {
+    follow_summary(term, &report->job);
+  } else {
+    g_autofree char *line = progress_line(&input);
+
+    print_field(term, "so far", "%s", line);
+    if (report->job.next_action)
+      print_field(term, "next", "%s", report->job.next_action);
+  }
+}
+
+static void print_chart(Term *term, const Report *report) {
+  g_autofree char *subtitle = report_subtitle(report);
+
+  term_print(term, "%s\n", subtitle);
+  if (report->points->len == 0) {
+    term_print(term, REPORT_NO_READINGS "\n");
+  } else {
+    g_autofree char *chart = chart_text(report, term_width(term), term->utf8);
+    g_autofree char *stages = report_stages(report);
+
+    term_print(term, "\n%s\n", chart);
+    print_field(term, "stages", "%s", stages);
+  }
+  if (report->marks->len > 0) {
+    g_autofree char *marks = chart_text_marks(report, term_width(term));
+
+    term_print(term, "decisions\n%s", marks);
+  }
+}
+
+static void print_report(Ctl *ctl, const Report *report) {
+  g_autofree char *title = report_title(report);
+
+  term_print(&ctl->term, "%s\n", title);
+  if (report->started)
+    print_chart(&ctl->term, report);
+  else
+    term_print(&ctl->term, "Nothing has moved%s.\n", mig_phase_is_final(report->job.phase) ? "" : " yet");
+  print_end(&ctl->term, report);
+}
+
+/* What print_end() says, as a text; to be freed by free(). */
+static char *end_text(const Report *report) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&text, &size);
+  Term term = {.out = stream, .err = stream, .utf8 = true};
+
+  print_end(&term, report);
+  fclose(stream);
+  return text;
+}
+
+static ExitStatus write_svg(Ctl *ctl, const Report *report) {
+  const char *path = ctl->options.svg;
+  g_auto(Failure) failure = {0};
+  g_autoptr(GError) error = NULL;
+  g_autoptr(GBytes) svg = NULL;
+  char *closing;
+
+  if (!report->started) {
+    g_autofree char *message =
+        g_strdup_printf("Nothing has moved, so there is nothing to draw: %s was not written.", path);
+
+    failure_set_own(&failure, FAILURE_NOTHING, message);
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  }
+  closing = end_text(report);
+  svg = chart_svg(report, closing, &error);
+  free(closing);
+  if (!svg || !chart_svg_write(path, svg, &error)) {
+    g_autofree char *message = g_strdup_printf("%s was not written: %s", path, error->message);
+
+    failure_set_own(&failure, FAILURE_OUTPUT, message);
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  }
+  if (!ctl->options.json)
+    term_print(&ctl->term, "The chart is in %s.\n", path);
+  return EXIT_DONE;
+}
+
+ExitStatus verb_report(Ctl *ctl) {
+  const Options *options = &ctl->options;
+  g_auto(Failure) failure = {0};
+  g_auto(Report) report = {0};
+  ExitStatus status = EXIT_DONE;
+  json_t *reply = NULL;
+
+  if (!ctl_call(ctl, "io.handoffd.Agent.GetHistory", json_pack("{s:s}", "job", options->args[0]), &reply,
+                &failure))
+    return failure_report(&failure, &ctl->term, options->json);
+  if (!report_read(reply, &report)) {
+    failure_set_own(&failure, FAILURE_PROTOCOL, "GetHistory gave no job that can be understood.");
+    status = failure_report(&failure, &ctl->term, options->json);
+  } else {
+    if (options->json)
+      term_print_json(&ctl->term, reply);
+    else
+      print_report(ctl, &report);
+    if (options->svg)
+      status = write_svg(ctl, &report);
+  }
+  json_decref(reply);
+  return status;
+}
