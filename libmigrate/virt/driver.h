@@ -6,6 +6,7 @@
 #include "libmigrate/core/policy.h"
 #include "libmigrate/core/types.h"
 #include "libmigrate/core/verdict.h"
+#include "libmigrate/virt/tags.h"
 
 #include <glib.h>
 
@@ -66,6 +67,7 @@ typedef struct MigDomainFacts {
   char *machine;
   char *arch;
   char *virt_type;
+  MigDomainTags tags;
 } MigDomainFacts;
 
 void mig_domain_facts_clear(MigDomainFacts *facts);

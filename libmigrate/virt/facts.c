@@ -22,6 +22,7 @@ void mig_domain_facts_clear(MigDomainFacts *facts) {
   g_free(facts->machine);
   g_free(facts->arch);
   g_free(facts->virt_type);
+  mig_domain_tags_clear(&facts->tags);
   memset(facts, 0, sizeof *facts);
 }
 
@@ -264,6 +265,8 @@ bool mig_libvirt_domain_facts(MigConn *conn, const char *name_or_uuid, MigDomain
   if (!text)
     return mig_virt_error_take(error, "cannot read the XML of domain %s", name_or_uuid);
   ok = mig_domain_xml_parse(text, &xml, error);
+  if (ok)
+    mig_domain_tags_parse(text, &facts.tags);
   free(text);
   if (!ok)
     return false;

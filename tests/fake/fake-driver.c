@@ -335,6 +335,16 @@ static bool fake_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **err
   return leave(conn, true);
 }
 
+static void read_tags(FakeWorld *world, const FakeDomain *domain, MigDomainTags *ret_tags) {
+  json_t *object = json_object_get(json_object_get(world->control, "domains"), domain->name);
+  const char *path;
+  json_t *value;
+
+  ret_tags->title = g_strdup(json_string_value(json_object_get(object, "title")));
+  json_object_foreach (json_object_get(object, "metadata"), path, value)
+    mig_domain_tags_add(ret_tags, path, json_string_value(value));
+}
+
 static bool fake_domain_facts(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts,
                               GError **error) {
   FakeDomain *domain;
@@ -359,6 +369,7 @@ static bool fake_domain_facts(MigConn *conn, const char *name_or_uuid, MigDomain
       .virt_type = g_strdup("qemu"),
   };
   g_strlcpy(ret_facts->uuid, domain->uuid, sizeof ret_facts->uuid);
+  read_tags(conn->world, domain, &ret_facts->tags);
   return leave(conn, true);
 }
 

@@ -17,6 +17,7 @@
  *       "vm1": {"uuid": "…", "host": "a", "state": "running", "persistent": true,
  *               "memory_bytes": 268435456, "dirty_bytes_per_s": 20971520, "working_set_bytes": 67108864,
  *               "local_disk_bytes": 0, "local_disks": 0, "passthrough": false,
+ *               "title": "…", "metadata": {"{urn:x}tier": "gold"},
  *               "states": {"b": "unknown"},
  *               "leftovers": false, "start_failed": false,
  *               "defined": ["b"]}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which domains a policy is for: conditions in text, and what of a domain they are held against. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One element or attribute of a domain's metadata. */
+typedef struct MigMatchEntry {
+  const char *path; /* {namespace}element/child@attribute: see virt/tags.h */
+  const char *value;
+} MigMatchEntry;
+
+/* What of a domain is known. Strings may be NULL: it has none. */
+typedef struct MigMatchFacts {
+  const char *name;
+  const char *title;
+  uint64_t memory_bytes;
+  const MigMatchEntry *metadata;
+  size_t n_metadata;
+} MigMatchFacts;
+
+typedef enum MigMatchKind {
+  MIG_MATCH_NAME,
+  MIG_MATCH_TITLE,
+  MIG_MATCH_MEMORY,
+  MIG_MATCH_METADATA,
+  MIG_MATCH_COUNT
+} MigMatchKind;
+
+typedef enum MigMatchCompare {
+  MIG_MATCH_AT_LEAST, /* >= */
+  MIG_MATCH_AT_MOST,  /* <= */
+  MIG_MATCH_MORE,     /* > */
+  MIG_MATCH_LESS      /* < */
+} MigMatchCompare;
+
+/* One condition. Its texts are pieces of the text that it was parsed from. */
+typedef struct MigMatch {
+  MigMatchKind kind;
+  const char *path; /* of METADATA */
+  size_t path_length;
+  const char *pattern; /* NULL: it is enough that METADATA has the path */
+  MigMatchCompare compare;
+  uint64_t bytes;
+} MigMatch;
+
+/* Parses name=PATTERN, title=PATTERN, memory>=SIZE (or <=, >, <) or metadata=PATH[=PATTERN]. In a pattern * stands for any
+ * text, ? for one character. `text` must live as long as the result. False: ret_message (cut to size) says what would be
+ * accepted. */
+bool mig_match_parse(const char *text, MigMatch *ret_match, char *ret_message, size_t message_size);
+
+bool mig_match_holds(const MigMatch *match, const MigMatchFacts *facts);
+
+/* How specific a set of conditions is: of two sets that hold, that with the higher rank is meant. One that names the domain
+ * (a name without * and ?) goes before all others, then the one with more conditions, then the one with more of them exact.
+ * 0: there are none. */
+unsigned mig_match_rank(const MigMatch *matches, size_t n);
+
+/* Does `text` fit the pattern? */
+bool mig_glob(const char *pattern, const char *text);
