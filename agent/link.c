@@ -21,19 +21,35 @@ static uint64_t rate_of(const Job *job) {
   return (uint64_t)((double)job->transferred_bytes * 1000.0 / (double)job->total_time_ms);
 }
 
-uint64_t link_bandwidth_bytes_per_s(const Agent *agent, const char *target_uri) {
+/* A longer one was of a pause, or of a guest that dirtied a lot. */
+#define SWITCH_MAX_MS 300
+
+/* The shortest is that with the least left to send. */
+static uint64_t switch_of(const Job *job) {
+  return job->phase == MIG_PHASE_SUCCEEDED && job->have_downtime && job->downtime_ms <= SWITCH_MAX_MS
+             ? job->downtime_ms
+             : 0;
+}
+
+void link_recall(const Agent *agent, const char *target_uri, MigLinkFacts *ret_facts) {
   const GPtrArray *all = job_table_all(agent->jobs);
-  unsigned seen = 0;
-  uint64_t best = 0;
+  unsigned rates = 0, switches = 0;
+  MigLinkFacts facts = {0};
 
-  for (guint i = all->len; i > 0 && seen < MOVES; i--) {
+  for (guint i = all->len; i > 0 && (rates < MOVES || switches < MOVES); i--) {
     const Job *job = all->pdata[i - 1];
-    uint64_t rate = strcmp(job->target_uri, target_uri) == 0 ? rate_of(job) : 0;
+    bool there = strcmp(job->target_uri, target_uri) == 0;
+    uint64_t rate = there && rates < MOVES ? rate_of(job) : 0;
+    uint64_t switch_ms = there && switches < MOVES ? switch_of(job) : 0;
 
-    if (rate == 0)
-      continue;
-    seen++;
-    best = MAX(best, rate);
+    if (rate > 0) {
+      rates++;
+      facts.bandwidth_bytes_per_s = MAX(facts.bandwidth_bytes_per_s, rate);
+    }
+    if (switch_ms > 0) {
+      facts.switch_ms = switches == 0 ? switch_ms : MIN(facts.switch_ms, switch_ms);
+      switches++;
+    }
   }
-  return best;
+  *ret_facts = facts;
 }

@@ -4,5 +4,5 @@
 
 #include "agent/agent.h"
 
-/* Learned from the newest moves to that target that are kept; 0: there are none. */
-uint64_t link_bandwidth_bytes_per_s(const Agent *agent, const char *target_uri);
+/* Learned from the newest moves to that target that are kept; what they do not tell is 0. */
+void link_recall(const Agent *agent, const char *target_uri, MigLinkFacts *ret_facts);

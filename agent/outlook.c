@@ -11,7 +11,7 @@ typedef struct Outlook {
   VarlinkCall *call;
   char *domain;
   MigPolicy policy;
-  uint64_t bandwidth_bytes_per_s;
+  MigLinkFacts link;
 } Outlook;
 
 static void outlook_free(Outlook *outlook) {
@@ -60,8 +60,7 @@ static void on_measured(const LookupAnswer *answer, const GError *error, gpointe
                             "it does not run, or is on the move already"));
     return;
   }
-  mig_plan(&answer->probe, answer->facts.memory_bytes, outlook->bandwidth_bytes_per_s, &outlook->policy,
-           &plan);
+  mig_plan(&answer->probe, answer->facts.memory_bytes, &outlook->link, &outlook->policy, &plan);
   varlink_call_reply(outlook->call, outlook_to_json(outlook, &answer->facts, &plan), false);
 }
 
@@ -77,9 +76,10 @@ void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data)
   if (!asked_take_target(outlook->agent, call, parameters, &target) ||
       !asked_take_policy(outlook->agent, call, parameters, &outlook->policy, &name))
     return;
-  outlook->bandwidth_bytes_per_s =
-      bandwidth > 0 ? (uint64_t)bandwidth : link_bandwidth_bytes_per_s(outlook->agent, target.libvirt_uri);
-  if (outlook->bandwidth_bytes_per_s == 0 &&
+  link_recall(outlook->agent, target.libvirt_uri, &outlook->link);
+  if (bandwidth > 0)
+    outlook->link.bandwidth_bytes_per_s = (uint64_t)bandwidth;
+  if (outlook->link.bandwidth_bytes_per_s == 0 &&
       mig_policy_get(&outlook->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S) == 0) {
     methods_error(call, "NoBandwidth", json_pack("{ss}", "target", target.libvirt_uri));
     return;

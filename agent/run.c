@@ -74,11 +74,12 @@ static MigPolicy start_policy(const Job *job) {
 }
 
 static void make_plan(JobRun *run, const MigProbe *probe) {
-  uint64_t bandwidth = link_bandwidth_bytes_per_s(run->agent, run->job->target_uri);
   Job *job = run->job;
+  MigLinkFacts link;
   char text[400];
 
-  mig_plan(probe, job->memory_bytes, bandwidth, &job->policy, &job->plan);
+  link_recall(run->agent, job->target_uri, &link);
+  mig_plan(probe, job->memory_bytes, &link, &job->policy, &job->plan);
   job->have_plan = true;
   if (job->plan.forecast.ways[MIG_WAY_PRE_COPY].bar == MIG_WAY_UNKNOWN)
     return;

@@ -175,6 +175,7 @@ static MigStanding standing_of(const MigMonitor *monitor) {
       .deadline_s = deadline_ms == UINT64_MAX ? 0 : (double)since(deadline_ms, monitor->start_ms) / 1000.0,
       .throttle_pct = (unsigned)last->throttle_pct,
       .cpu_share = monitor->cpu_share,
+      .switch_s = (double)monitor->switch_ms / 1000.0,
   };
 }
 

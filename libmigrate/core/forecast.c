@@ -24,18 +24,20 @@
  *   pre-copy       ends at the pass whose R/B fits max_downtime_ms; later, where that is nearly free (see
  *                  choose_pass).
  *   auto-converge  the same walk with the guest slowed down by p: f(τ) becomes f(τ (1−p)). QEMU begins to throttle at the
- *                  second pass's end. p is the smallest that shrinks a pass to TARGET_RATIO.
+ *                  end of the second pass that dirtied more than half of what it sent. p is the smallest that shrinks a pass to TARGET_RATIO.
  *   pause          the first pass's end at which R/B fits max_pause_ms.
  *   post-copy      sends what remains and what was dirtied meanwhile once, with the guest running at the target.
  *
  * A stop-and-copy has a fixed part for the devices' state and the switch, SWITCH_S; post-copy's is longer, POST_COPY_SWITCH_S. */
 
-/* Of an idle guest, 256 MiB, QEMU 7.2 under TCG: 43 to 65 ms of silence over 20 moves, the limit's own 10 to 20 included. */
-#define SWITCH_S 0.045
+/* Of an idle guest, 256 MiB, QEMU 7.2 under TCG: 43 to 65 ms of silence over 20 moves, 68 to 103 on a busy machine. */
+#define SWITCH_S 0.065
+/* What a limit must leave for it: a longer silence overlaps with the switch, so that a limit of 255 ms made 276 to 297. */
+#define LIMIT_MARGIN_S 0.045
 /* Of post-copy: the same guest, 86 to 122 ms over ten moves, for the first pages that it needs come one by one. */
 #define POST_COPY_SWITCH_S 0.1
 /* From the call of libvirt to the first byte. */
-#define SETUP_S 0.1
+#define SETUP_S 0.3
 /* Net extra time, as a share of the whole, that a shorter pause may cost unasked: some seconds at most, for the walk ends
  * at the floor. With less, a guest near the link was stopped for twice as long as by peers who wait for nothing but time. */
 #define NEARLY_FREE 0.10
@@ -45,6 +47,9 @@
 #define FLOOR_RATIO 0.98
 /* QEMU's own first throttle. */
 #define LEAST_THROTTLE_PCT 20
+/* QEMU's throttle-trigger-threshold; and a guest that has not met it so far will not. */
+#define HIGH_RATIO      0.5
+#define HIGH_PASSES_MAX 6
 /* What auto-converge aims at: each pass less than half of the one before. */
 #define TARGET_RATIO 0.45
 /* Share of the guest's work that post-copy costs while pages are missing, of a guest that writes as fast as the link
@@ -52,8 +57,8 @@
  * a guest that writes its working set in turn. One that writes at random waits for nearly all of it. */
 #define POST_COPY_LOSS 0.6
 /* What the risk of post-copy is worth: a guest on two hosts, in s for each s of it, and once. */
-#define POST_COPY_RISK      0.1
-#define POST_COPY_RISK_ONCE 0.1
+#define POST_COPY_RISK      0.3
+#define POST_COPY_RISK_ONCE 1.0
 #define PASSES_MAX          200
 /* Contradiction, see mig_dirty_curve_observe(). */
 #define TOLERANCE   0.4
@@ -236,12 +241,17 @@ static bool at_floor(const Walk *walk) {
   return next.bytes >= FLOOR_RATIO * walk->bytes;
 }
 
+static double switch_s(const MigStanding *standing) {
+  return standing->switch_s > 0 ? standing->switch_s : SWITCH_S;
+}
+
 static MigWayForecast end_at(const Walk *walk, const MigStanding *standing) {
+  double silence_s = pause_of(walk) + switch_s(standing);
   return (MigWayForecast){
       .bar = MIG_WAY_OPEN,
-      .total_s = standing->elapsed_s + walk->at_s + pause_of(walk) + SWITCH_S,
-      .pause_s = pause_of(walk) + SWITCH_S,
-      .lost_s = pause_of(walk) + SWITCH_S,
+      .total_s = standing->elapsed_s + walk->at_s + silence_s,
+      .pause_s = silence_s,
+      .lost_s = silence_s,
       .bytes = walk->sent + walk->bytes,
       .passes = walk->passes,
       .downtime_s = pause_of(walk),
@@ -282,8 +292,8 @@ static MigWayForecast choose_pass(const Walk *first, const MigStanding *standing
 /* --- the ways --- */
 
 uint64_t mig_downtime_limit_ms(uint64_t goal_ms) {
-  uint64_t switch_ms = (uint64_t)(SWITCH_S * 1000);
-  return goal_ms > 2 * switch_ms ? goal_ms - switch_ms : (goal_ms + 1) / 2;
+  uint64_t margin_ms = (uint64_t)(LIMIT_MARGIN_S * 1000);
+  return goal_ms > 2 * margin_ms ? goal_ms - margin_ms : (goal_ms + 1) / 2;
 }
 
 /* Of a pause: what is left of it for the memory. */
@@ -346,6 +356,15 @@ static unsigned next_throttle(unsigned pct) {
   return pct < 95 ? pct + 5 - pct % 5 : pct + 1;
 }
 
+/* QEMU throttles once two passes dirtied more than half of what they sent. Of passes before this one nothing is known. */
+static void walk_to_throttle(Walk *walk, double sent) {
+  for (unsigned high = walk->bytes > HIGH_RATIO * sent;
+       high < 2 && walk->passes<HIGH_PASSES_MAX; high += walk->bytes> HIGH_RATIO * sent) {
+    sent = walk->bytes;
+    walk_pass(walk);
+  }
+}
+
 /* The smallest throttle that shrinks a pass well, or, if none does, the strongest that is permitted; and what comes of it. */
 static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const MigStanding *standing,
                                              const MigPolicy *policy) {
@@ -353,9 +372,8 @@ static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const M
   unsigned max_pct = (unsigned)mig_policy_get(policy, MIG_POLICY_MAX_THROTTLE_PCT);
   MigWayForecast last = {.bar = MIG_WAY_NEVER_ENDS};
   Walk before = walk_start(curve, standing, 1.0);
-  /* QEMU throttles once two passes in a row dirtied more than half of what they sent. */
   if (standing->throttle_pct == 0)
-    walk_pass(&before);
+    walk_to_throttle(&before, standing->pass_bytes);
   for (unsigned pct = standing->throttle_pct > 0 ? standing->throttle_pct : LEAST_THROTTLE_PCT;
        pct <= max_pct; pct = next_throttle(pct)) {
     Walk walk = before;
@@ -403,9 +421,9 @@ static MigWayForecast forecast_post_copy(const MigDirtyCurve *curve, const MigSt
   return (MigWayForecast){
       .bar = standing->deadline_s > 0 && standing->elapsed_s + s > standing->deadline_s ? MIG_WAY_TOO_LATE
                                                                                         : MIG_WAY_OPEN,
-      .total_s = standing->elapsed_s + s + SWITCH_S,
-      .pause_s = POST_COPY_SWITCH_S,
-      .lost_s = SWITCH_S + loss * s,
+      .total_s = standing->elapsed_s + s + switch_s(standing),
+      .pause_s = fmax(POST_COPY_SWITCH_S, switch_s(standing)),
+      .lost_s = switch_s(standing) + loss * s,
       .bytes = bytes,
   };
 }
@@ -491,15 +509,15 @@ static unsigned first_throttle(unsigned pct, const MigPolicy *policy) {
   return pct;
 }
 
-void mig_plan(const MigProbe *probe, uint64_t memory_bytes, uint64_t bandwidth_bytes_per_s,
-              const MigPolicy *policy, MigPlan *ret_plan) {
+void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *link, const MigPolicy *policy,
+              MigPlan *ret_plan) {
   uint64_t limit_ms = mig_downtime_limit_ms(mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS));
   uint64_t s_per_gib = mig_policy_get(policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
   uint64_t limit = mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
   bool allow_auto_converge = mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE);
   const MigWaysOpen open = {.auto_converge = true, .post_copy = true};
   MigDirtyCurve guess = with_guess(&probe->curve, (double)memory_bytes);
-  double bandwidth = (double)bandwidth_bytes_per_s;
+  double bandwidth = (double)link->bandwidth_bytes_per_s;
   if (limit > 0 && (bandwidth <= 0 || (double)limit < bandwidth))
     bandwidth = (double)limit;
   MigStanding standing = {
@@ -509,11 +527,13 @@ void mig_plan(const MigProbe *probe, uint64_t memory_bytes, uint64_t bandwidth_b
       .first_pass = true,
       .bandwidth_bytes_per_s = bandwidth,
       .elapsed_s = SETUP_S,
+      .switch_s = (double)link->switch_ms / 1000.0,
       .cpu_share = probe->cpu_share,
       .deadline_s = (double)s_per_gib * (double)memory_bytes / (double)MIG_GIB_BYTES,
   };
   MigPlan plan = {
       .probe = *probe,
+      .switch_ms = link->switch_ms,
       .bandwidth_bytes_per_s = (uint64_t)bandwidth,
       .post_copy = mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY),
       .downtime_ms = limit_ms < FIRST_DOWNTIME_MS ? limit_ms : FIRST_DOWNTIME_MS,

@@ -63,6 +63,7 @@ typedef struct MigStanding {
   double deadline_s;     /* from the migration's start; 0: none */
   unsigned throttle_pct; /* under which the curve was seen */
   double cpu_share;      /* of its CPUs that the guest uses unthrottled, 0 to 1; 0: not known */
+  double switch_s;       /* what the switch takes beside the memory; 0: not known */
 } MigStanding;
 
 /* Why a way is not open. */
@@ -128,6 +129,12 @@ typedef struct MigProbe {
   double cpu_share; /* of its CPUs that it used, 0 to 1; 0: not known */
 } MigProbe;
 
+/* What is known of the way to a target: configured, or learned from earlier moves. */
+typedef struct MigLinkFacts {
+  uint64_t bandwidth_bytes_per_s; /* 0: not known */
+  uint64_t switch_ms; /* the silence of a guest that has next to nothing left to send; 0: not known */
+} MigLinkFacts;
+
 /* How a migration is to be started. */
 typedef struct MigPlan {
   bool post_copy; /* ask for it, so that it can be switched to */
@@ -137,12 +144,12 @@ typedef struct MigPlan {
   uint64_t downtime_ms;            /* the first limit; the monitor raises it where lower does not pay */
   MigProbe probe;
   uint64_t bandwidth_bytes_per_s; /* that it reckons with; 0: not known */
+  uint64_t switch_ms;             /* as well */
   MigForecast forecast;
 } MigPlan;
 
-/* `bandwidth_bytes_per_s` is configured or learned, 0: not known. */
-void mig_plan(const MigProbe *probe, uint64_t memory_bytes, uint64_t bandwidth_bytes_per_s,
-              const MigPolicy *policy, MigPlan *ret_plan);
+void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *link, const MigPolicy *policy,
+              MigPlan *ret_plan);
 
 /* In words: which way, how long, which pause; or why none. Cut to size. */
 void mig_forecast_describe(const MigForecast *forecast, char *ret_text, size_t size);

@@ -97,6 +97,7 @@ void mig_monitor_set_plan(MigMonitor *monitor, const MigPlan *plan) {
   monitor->downtime_ms = plan->downtime_ms;
   monitor->curve = plan->probe.curve;
   monitor->cpu_share = plan->probe.cpu_share;
+  monitor->switch_ms = plan->switch_ms;
 }
 
 const MigForecast *mig_monitor_forecast(const MigMonitor *monitor) {

@@ -73,6 +73,7 @@ typedef struct MigMonitor {
   /* What the choice of a way goes by: choose.c. */
   MigDirtyCurve curve;
   double cpu_share;
+  uint64_t switch_ms; /* 0: not known */
   MigWaysOpen open;
   MigForecast forecast; /* the last one */
   bool have_forecast;

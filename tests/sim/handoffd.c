@@ -12,7 +12,8 @@ static void handoffd_start(void *state, const MigPolicy *policy, const StrategyG
     mig_dirty_curve_observe(&probe.curve, 1.0, (double)guest->probe_dirty_bytes_per_s);
     probe.cpu_share = guest->probe_cpu_share;
   }
-  mig_plan(&probe, guest->memory_bytes, guest->link_bytes_per_s, policy, &plan);
+  mig_plan(&probe, guest->memory_bytes, &(MigLinkFacts){.bandwidth_bytes_per_s = guest->link_bytes_per_s},
+           policy, &plan);
   plan.post_copy = plan.post_copy && !guest->passthrough;
   mig_monitor_init(monitor, policy, now_ms, guest->memory_bytes, guest->disk_bytes);
   mig_monitor_set_plan(monitor, &plan);
