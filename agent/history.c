@@ -140,10 +140,10 @@ void history_add(History *history, const MigSample *sample, uint64_t elapsed_ms,
     return;
   if (elapsed_ms - before_ms <= history->gap_ms)
     point.span_ms = elapsed_ms - before_ms;
-  /* A reader that has just begun knows no rate yet. */
-  if (point.bandwidth_bytes_per_s == 0 && point.span_ms > 0 && point.memory_processed_bytes > processed)
-    point.bandwidth_bytes_per_s =
-        (uint64_t)((double)(point.memory_processed_bytes - processed) * 1000 / (double)point.span_ms);
+  /* A reader that has just begun knows no rate yet: it is that of what moved since the last reading, even over a gap. */
+  if (point.bandwidth_bytes_per_s == 0 && elapsed_ms > before_ms && point.memory_processed_bytes > processed)
+    point.bandwidth_bytes_per_s = (uint64_t)((double)(point.memory_processed_bytes - processed) * 1000 /
+                                             (double)(elapsed_ms - before_ms));
   if (last && may_merge(last, &point, history->step_ms, MERGE_WITHIN_PASS)) {
     merge(last, &point);
     return;

@@ -81,9 +81,12 @@ static void a_rate_that_is_not_known_yet_is_that_of_what_moved(void **state) {
   sample.memory_processed_bytes = 10 * MIB;
   history_add(history, &sample, 500, MIG_STAGE_PRE_COPY);
   history_add(history, &sample, 1000, MIG_STAGE_PRE_COPY);
+  sample.memory_processed_bytes = 110 * MIB;
+  history_add(history, &sample, 1000 + 10 * GAP_MS, MIG_STAGE_PRE_COPY);
   points = points_of(history, &n);
   assert_int_equal(points[0].bandwidth_bytes_per_s, 20 * MIB);
   assert_int_equal(points[1].bandwidth_bytes_per_s, 0);
+  assert_int_equal(points[2].bandwidth_bytes_per_s, 100 * MIB / (10 * GAP_MS / 1000));
 }
 
 static void a_reading_that_is_not_later_is_ignored(void **state) {
