@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
+# shellcheck disable=SC2154  # build is the including script's
 # The lab and the agents on it, for benchmarks. Needs BENCH_REPO (the checkout), build (where the programs are) and die().
 
 lab() { "$BENCH_REPO/tests/lab/lab" "$@"; }

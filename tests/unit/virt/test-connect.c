@@ -152,13 +152,14 @@ static void bad_uris_are_told_apart_with_clear_text(void **state) {
   static const struct {
     const char *uri;
     MigVirtError error;
+    bool named; /* a name server says that; where there is none, it cannot be reached for now */
   } rows[] = {
       {"", MIG_VIRT_ERROR_INVALID},
       {"qemu+smoke://x/system", MIG_VIRT_ERROR_INVALID},
       {"qemu+tcp://[::bad/system", MIG_VIRT_ERROR_INVALID},
       {"not a uri at all", MIG_VIRT_ERROR_INVALID},
       {"qemu+tcp://127.0.0.1:1/system", MIG_VIRT_ERROR_UNREACHABLE},
-      {"qemu+tcp://no-such-host.invalid/system", MIG_VIRT_ERROR_INVALID},
+      {"qemu+tcp://no-such-host.invalid/system", MIG_VIRT_ERROR_INVALID, true},
       {"qemu+unix:///system?socket=/nonexistent/sock", MIG_VIRT_ERROR_UNREACHABLE},
   };
 
@@ -166,9 +167,12 @@ static void bad_uris_are_told_apart_with_clear_text(void **state) {
     g_autoptr(GError) error = NULL;
 
     assert_null(driver->ops->open(driver, rows[i].uri, 15000, NULL, NULL, &error));
-    if (error->code != (int)rows[i].error)
-      print_message("# %s: %s\n", rows[i].uri, error->message);
-    assert_int_equal(error->code, rows[i].error);
+    MigVirtError expected = rows[i].named && strstr(error->message, "Temporary failure")
+                                ? MIG_VIRT_ERROR_UNREACHABLE
+                                : rows[i].error;
+
+    if (error->code != (int)expected)
+      fail_msg("%s: %d: %s", rows[i].uri, error->code, error->message);
     assert_non_null(strstr(error->message, *rows[i].uri ? rows[i].uri : "URI"));
   }
 }
