@@ -9,10 +9,11 @@ static const struct {
   const char *method;
   AccessClass access;
 } classes[] = {
-    {"io.handoffd.Agent.GetNode", ACCESS_NODE},  {"io.handoffd.Agent.GetMetrics", ACCESS_NODE},
-    {"io.handoffd.Agent.Get", ACCESS_READ},      {"io.handoffd.Agent.List", ACCESS_READ},
-    {"io.handoffd.Agent.Watch", ACCESS_READ},    {"io.handoffd.Agent.Check", ACCESS_READ},
-    {"io.handoffd.Agent.Forecast", ACCESS_READ}, {"io.handoffd.Agent.GetHistory", ACCESS_READ},
+    {"io.handoffd.Agent.GetNode", ACCESS_NODE},    {"io.handoffd.Agent.GetMetrics", ACCESS_NODE},
+    {"io.handoffd.Agent.Get", ACCESS_READ},        {"io.handoffd.Agent.List", ACCESS_READ},
+    {"io.handoffd.Agent.Watch", ACCESS_READ},      {"io.handoffd.Agent.Check", ACCESS_READ},
+    {"io.handoffd.Agent.Forecast", ACCESS_READ},   {"io.handoffd.Agent.GetPolicy", ACCESS_READ},
+    {"io.handoffd.Agent.GetHistory", ACCESS_READ},
 };
 
 AccessClass access_classify(const char *method) {

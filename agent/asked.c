@@ -65,31 +65,58 @@ bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, Aske
   return true;
 }
 
-bool asked_take_policy(Agent *agent, VarlinkCall *call, json_t *parameters, MigPolicy *ret_policy,
-                       const char **ret_name) {
+void asked_goals_clear(AskedGoals *asked) {
+  g_clear_pointer(&asked->policy_name, g_free);
+}
+
+static bool find_named(Agent *agent, VarlinkCall *call, const char *name, const ConfigPolicy **ret_policy) {
+  *ret_policy = config_find_policy(agent->config, name);
+  if (!name || *ret_policy)
+    return true;
+  methods_error(call, "NoSuchPolicy", json_pack("{ss}", "policy_name", name));
+  return false;
+}
+
+bool asked_take_goals(Agent *agent, VarlinkCall *call, json_t *parameters, AskedGoals *ret_asked) {
   const char *name = get_text(parameters, "policy_name");
+  const ConfigPolicy *named;
   const char *key = NULL;
-  MigPolicy policy = agent->config->policy, over;
   char message[200];
+  MigPolicy over;
 
-  if (name) {
-    const ConfigPolicy *named = config_find_policy(agent->config, name);
-
-    if (!named) {
-      methods_error(call, "NoSuchPolicy", json_pack("{ss}", "policy_name", name));
-      return false;
-    }
-    mig_policy_merge(&policy, &named->policy);
-  }
+  if (!find_named(agent, call, name, &named))
+    return false;
   if (!policy_from_json(json_object_get(parameters, "policy"), &over, &key, message, sizeof message)) {
     methods_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
     return false;
   }
-  mig_policy_merge(&policy, &over);
-  if (methods_refuse_conflict(call, &policy))
+  *ret_asked = (AskedGoals){.policy_name = g_strdup(name), .over = over};
+  return true;
+}
+
+MigMatchFacts asked_match_facts(const MigDomainFacts *facts) {
+  return (MigMatchFacts){
+      .name = facts->name,
+      .title = facts->tags.title,
+      .memory_bytes = facts->memory_bytes,
+      .metadata = facts->tags.metadata,
+      .n_metadata = facts->tags.n_metadata,
+  };
+}
+
+bool asked_resolve_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked,
+                         const MigDomainFacts *facts, Goals *ret_goals) {
+  MigMatchFacts match_facts = facts ? asked_match_facts(facts) : (MigMatchFacts){0};
+  const ConfigPolicy *named;
+  Goals goals;
+
+  /* The configuration may be another than when the request was taken. */
+  if (!find_named(agent, call, asked->policy_name, &named))
     return false;
-  *ret_policy = policy;
-  *ret_name = name;
+  goals_resolve(agent->config, named, &asked->over, facts ? &match_facts : NULL, &goals);
+  if (methods_refuse_conflict(call, &goals.policy))
+    return false;
+  *ret_goals = goals;
   return true;
 }
 

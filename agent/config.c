@@ -63,27 +63,18 @@ static const Setting target_keys[] = {
     {"MaxOutgoing", "0", config_parse_count, offsetof(ConfigTarget, max_outgoing), {0, 1000, 0}},
 };
 
-/* How a key of the interface is called in a file: its words with capitals, and its unit left to the value.
- * max_downtime_ms=300 is MaxDowntime=300ms, completion_timeout_s_per_gib=150 is CompletionTimeoutPerGiB=150s,
- * bandwidth_bytes_per_s=33554432 is Bandwidth=32M. Case does not matter, so tls is TLS= as well. */
-static const struct {
-  const char *suffix;
-  const char *becomes;
-} unit_suffixes[] = {
-    {"_bytes_per_s", ""}, {"_s_per_gib", "PerGiB"}, {"_ms", ""}, {"_s", ""}, {"_pct", ""},
-};
-
 /* The object */
 
 static void target_free(ConfigTarget *target) {
   g_free(target->name);
   g_free(target->libvirt_uri);
   g_free(target->migrate_uri);
+  g_free(target->place);
   g_free(target);
 }
 
 static void policy_free(ConfigPolicy *policy) {
-  g_free(policy->name);
+  config_policy_clear(policy);
   g_free(policy);
 }
 
@@ -94,7 +85,7 @@ Config *config_new(void) {
     g_autofree char *bad = key->parse(key->default_text, &key->range, (char *)config + key->offset);
     g_assert(!bad);
   }
-  mig_policy_init(&config->policy);
+  config_policy_init(&config->node_policy, NULL);
   config->targets = g_ptr_array_new_with_free_func((GDestroyNotify)target_free);
   config->policies = g_ptr_array_new_with_free_func((GDestroyNotify)policy_free);
   config->warnings = g_ptr_array_new_with_free_func(g_free);
@@ -105,6 +96,7 @@ void config_free(Config *config) {
   if (!config)
     return;
   g_free(config->group);
+  config_policy_clear(&config->node_policy);
   g_ptr_array_unref(config->targets);
   g_ptr_array_unref(config->policies);
   g_ptr_array_unref(config->warnings);
@@ -129,12 +121,28 @@ const ConfigPolicy *config_find_policy(const Config *config, const char *name) {
   return NULL;
 }
 
+const ConfigPolicy *config_match_policy(const Config *config, const MigMatchFacts *facts) {
+  const ConfigPolicy *best = NULL;
+  unsigned best_rank = 0;
+  for (guint i = 0; i < config->policies->len; i++) {
+    const ConfigPolicy *policy = g_ptr_array_index(config->policies, i);
+    if (!config_policy_matches(policy, facts))
+      continue;
+    unsigned rank =
+        mig_match_rank((const MigMatch *)(const void *)policy->matches->data, policy->matches->len);
+    if (!best || rank > best_rank || (rank == best_rank && strcmp(policy->name, best->name) < 0)) {
+      best = policy;
+      best_rank = rank;
+    }
+  }
+  return best;
+}
+
 /* Reading */
 
 typedef struct Reader {
   Config *config;
-  GHashTable *origins; /* ConfigTarget or MigPolicy → "FILE:LINE" where its section was first opened */
-  guint dropped;       /* warnings past the limit */
+  guint dropped; /* warnings past the limit */
   const ConfigPlace *place;
 
   /* the open section */
@@ -146,7 +154,7 @@ typedef struct Reader {
     SECTION_TARGET
   } section;
   ConfigTarget *target;
-  MigPolicy *policy;
+  ConfigPolicy *policy;
 } Reader;
 
 static void warn_at(Reader *reader, const char *origin, const char *text) {
@@ -170,37 +178,6 @@ static void G_GNUC_PRINTF(2, 3) warn(Reader *reader, const char *format, ...) {
   warn_at(reader, origin, text);
 }
 
-static void key_in_file_style(const MigPolicyKeyInfo *info, char *ret_name, size_t size) {
-  g_autofree char *base = g_strdup(info->name);
-  const char *end = "";
-  for (size_t i = 0; i < G_N_ELEMENTS(unit_suffixes); i++)
-    if (g_str_has_suffix(base, unit_suffixes[i].suffix)) {
-      base[strlen(base) - strlen(unit_suffixes[i].suffix)] = '\0';
-      end = unit_suffixes[i].becomes;
-      break;
-    }
-  size_t used = 0;
-  bool start = true;
-  for (const char *p = base; *p && used + 1 < size; p++) {
-    if (*p != '_')
-      ret_name[used++] = start ? g_ascii_toupper(*p) : *p;
-    start = *p == '_';
-  }
-  ret_name[used] = '\0';
-  g_strlcat(ret_name, end, size);
-}
-
-static const MigPolicyKeyInfo *find_policy_key(const char *name) {
-  for (unsigned key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
-    const MigPolicyKeyInfo *info = mig_policy_key_info(key);
-    char camel[64];
-    key_in_file_style(info, camel, sizeof(camel));
-    if (g_ascii_strcasecmp(name, info->name) == 0 || g_ascii_strcasecmp(name, camel) == 0)
-      return info;
-  }
-  return NULL;
-}
-
 /* An empty value brings the default back. */
 static void set_by_table(Reader *reader, const Setting *settings, size_t n, const char *section, void *object,
                          const char *name, const char *value) {
@@ -219,35 +196,12 @@ static void set_by_table(Reader *reader, const Setting *settings, size_t n, cons
   warn(reader, "there is no %.80s= in %s: it has %s", name, section, names->str);
 }
 
-static void set_policy(Reader *reader, const char *name, const char *value) {
-  const MigPolicyKeyInfo *info = find_policy_key(name);
-  if (!info) {
-    g_autoptr(GString) names = g_string_new(NULL);
-    for (unsigned key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
-      char camel[64];
-      key_in_file_style(mig_policy_key_info(key), camel, sizeof(camel));
-      g_string_append_printf(names, "%s%s=", key ? ", " : "", camel);
-    }
-    warn(reader, "there is no %.80s= in a [Policy]: it has %s", name, names->str);
-    return;
-  }
-  if (!*value) {
-    reader->policy->values[info->key] = info->default_value;
-    reader->policy->set &= ~(UINT32_C(1) << info->key);
-    return;
-  }
-  char message[256];
-  if (mig_policy_set_text(reader->policy, info->name, value, message, sizeof(message)) != MIG_POLICY_OK)
-    warn(reader, "%s", message);
-}
-
 static ConfigPolicy *find_or_add_policy(Reader *reader, const char *name) {
   ConfigPolicy *policy = (ConfigPolicy *)config_find_policy(reader->config, name);
   if (policy)
     return policy;
   policy = g_new0(ConfigPolicy, 1);
-  policy->name = g_strdup(name);
-  mig_policy_init(&policy->policy);
+  config_policy_init(policy, name);
   g_ptr_array_add(reader->config->policies, policy);
   return policy;
 }
@@ -282,7 +236,7 @@ static void on_section(const ConfigPlace *place, const char *text, gpointer user
     reader->section = SECTION_AGENT;
   } else if (g_ascii_strcasecmp(word, "Policy") == 0) {
     reader->section = SECTION_POLICY;
-    reader->policy = *name ? &find_or_add_policy(reader, name)->policy : &reader->config->policy;
+    reader->policy = *name ? find_or_add_policy(reader, name) : &reader->config->node_policy;
   } else if (g_ascii_strcasecmp(word, "Target") == 0 && *name) {
     if (strstr(name, "://")) {
       warn(reader, "the name of a target cannot be a URI: write [Target NAME] and LibvirtURI=%.80s", name);
@@ -297,9 +251,16 @@ static void on_section(const ConfigPlace *place, const char *text, gpointer user
          text);
     return;
   }
-  void *object = reader->target ? (void *)reader->target : (void *)reader->policy;
-  if (object && !g_hash_table_contains(reader->origins, object))
-    g_hash_table_insert(reader->origins, object, here(reader));
+  char **first = reader->target ? &reader->target->place : reader->policy ? &reader->policy->place : NULL;
+  if (first && !*first)
+    *first = here(reader);
+}
+
+static void set_policy(Reader *reader, const char *name, const char *value) {
+  g_autofree char *place = here(reader);
+  g_autofree char *wrong = config_policy_set(reader->policy, name, value, place);
+  if (wrong)
+    warn_at(reader, place, wrong);
 }
 
 static void on_setting(const ConfigPlace *place, const char *name, const char *value, gpointer user_data) {
@@ -342,23 +303,21 @@ static void check_whole(Reader *reader) {
     }
     g_autofree char *text =
         g_strdup_printf("[Target %.80s] has no LibvirtURI=, and is left out", target->name);
-    warn_at(reader, g_hash_table_lookup(reader->origins, target), text);
+    warn_at(reader, target->place, text);
     g_ptr_array_remove_index(config->targets, i);
   }
   /* What excludes each other for every domain and host; the rest is found when the domain is known. */
   const MigPolicyFacts newest = {.qemu_version = UINT64_MAX, .libvirt_version = UINT64_MAX};
   for (guint i = 0; i <= config->policies->len; i++) {
-    const ConfigPolicy *named = i ? g_ptr_array_index(config->policies, i - 1) : NULL;
-    const MigPolicy *given = named ? &named->policy : &config->policy;
-    const char *origin = g_hash_table_lookup(reader->origins, given);
-    MigPolicy policy = config->policy;
+    const ConfigPolicy *given = i ? g_ptr_array_index(config->policies, i - 1) : &config->node_policy;
+    MigPolicy policy = config->node_policy.policy;
     const MigConflict *conflicts[8];
-    mig_policy_merge(&policy, given);
-    size_t n = origin ? mig_policy_conflicts(&policy, &newest, conflicts, G_N_ELEMENTS(conflicts)) : 0;
-    for (size_t c = 0; c < MIN(n, G_N_ELEMENTS(conflicts)); c++) {
-      g_autofree char *text = g_strdup_printf("[Policy%s%.80s]: %s", named ? " " : "",
-                                              named ? named->name : "", conflicts[c]->message);
-      warn_at(reader, origin, text);
+    mig_policy_merge(&policy, &given->policy);
+    size_t n = given->place ? mig_policy_conflicts(&policy, &newest, conflicts, G_N_ELEMENTS(conflicts)) : 0;
+    for (size_t k = 0; k < MIN(n, G_N_ELEMENTS(conflicts)); k++) {
+      g_autofree char *text =
+          g_strdup_printf("[Policy%s%.80s]: %s", i ? " " : "", i ? given->name : "", conflicts[k]->message);
+      warn_at(reader, given->place, text);
     }
   }
   if (reader->dropped > 0)
@@ -368,8 +327,7 @@ static void check_whole(Reader *reader) {
 Config *config_load_from(const char *path, const char *const *directories, GError **error) {
   static const ConfigFileHooks hooks = {on_begin, on_section, on_setting, on_complaint};
   g_autoptr(Config) config = config_new();
-  g_autoptr(GHashTable) origins = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-  Reader reader = {.config = config, .origins = origins};
+  Reader reader = {.config = config};
   if (!config_files_read(path, directories, &hooks, &reader, error))
     return NULL;
   check_whole(&reader);

@@ -2,6 +2,7 @@
 /* The configuration: handoffd.conf and its drop-ins, as one struct. */
 #pragma once
 
+#include "agent/config-policy.h"
 #include "libmigrate/core/policy.h"
 
 #include <glib.h>
@@ -19,14 +20,9 @@ typedef struct ConfigTarget {
   char *name;
   char *libvirt_uri;     /* LibvirtURI= */
   char *migrate_uri;     /* MigrateURI=, or NULL */
+  char *place;           /* FILE:LINE of its section */
   unsigned max_outgoing; /* MaxOutgoing=: migrations to it at a time; 0: MaxPerTarget= holds */
 } ConfigTarget;
-
-/* [Policy NAME]; keys as in the interface, or in CamelCase: max_downtime_ms= and MaxDowntime= are one */
-typedef struct ConfigPolicy {
-  char *name;
-  MigPolicy policy;
-} ConfigPolicy;
 
 typedef struct Config {
   /* [Agent] */
@@ -44,7 +40,7 @@ typedef struct Config {
   unsigned unschedulable_timeout_ms; /* UnschedulableTimeout= 5min: of that, for a condition; 0: none */
   unsigned priority_aging_ms;        /* PriorityAging= 5min: what a class of priority is worth; 0: no aging */
   unsigned watch_interval_ms; /* WatchInterval= 250ms: at most so often a watcher is told of mere progress */
-  MigPolicy policy;           /* [Policy]: the node's default */
+  ConfigPolicy node_policy;   /* [Policy]: the node's default */
 
   GPtrArray *targets;  /* ConfigTarget */
   GPtrArray *policies; /* ConfigPolicy */
@@ -69,6 +65,10 @@ Config *config_load_from(const char *path, const char *const *directories, GErro
 
 const ConfigTarget *config_find_target(const Config *config, const char *name);
 const ConfigPolicy *config_find_policy(const Config *config, const char *name);
+
+/* Of the policies that are for this domain by their Match=, the most specific (mig_match_rank()); of equals the first by name.
+ * NULL: none is. */
+const ConfigPolicy *config_match_policy(const Config *config, const MigMatchFacts *facts);
 
 /* "10", "400ms", "1h 30min" → ms; units ms, s, min, h, d; a number without one is in default_unit_ms. Exposed
  * for its test. */

@@ -2,6 +2,7 @@
 /* One move: what was asked, where it is, what happened to it. Plain state; nothing here does anything. */
 #pragma once
 
+#include "agent/goals.h"
 #include "libmigrate/core/admission.h"
 #include "libmigrate/core/monitor.h"
 #include "libmigrate/core/policy.h"
@@ -51,9 +52,11 @@ struct Job {
   char *target_uri;
   char *migrate_uri; /* or NULL */
   MigPolicy policy;
-  char *policy_name;
-  bool begun;     /* libvirt was seen at it */
-  bool have_plan; /* it was started */
+  char *policy_name;                            /* that was asked for, or NULL */
+  char *policy_matched;                         /* that the domain was chosen by, or NULL */
+  uint8_t policy_sources[MIG_POLICY_KEY_COUNT]; /* GoalSource of each key */
+  bool begun;                                   /* libvirt was seen at it */
+  bool have_plan;                               /* it was started */
   MigPlan plan;
 
   MigSettleRecord record; /* once it was started: what actions on a domain may rest on */

@@ -203,6 +203,20 @@ static json_t *pending_to_json(const Job *job, const JobContext *context) {
   return object;
 }
 
+/* Of what is not built in. */
+static json_t *sources_to_json(const Job *job) {
+  json_t *array = json_array();
+
+  for (unsigned key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
+    GoalSource source = (GoalSource)job->policy_sources[key];
+
+    if (source != GOAL_SOURCE_DEFAULT)
+      json_array_append_new(array, json_pack("{ss ss}", "key", mig_policy_key_info((MigPolicyKey)key)->name,
+                                             "source", goal_source_name(source)));
+  }
+  return array;
+}
+
 static json_t *job_common(const Job *job) {
   json_t *object = json_object();
 
@@ -216,6 +230,8 @@ static json_t *job_common(const Job *job) {
   set_string(object, "stage", mig_stage_name(job->stage));
   json_object_set_new_nocheck(object, "policy", policy_to_json(&job->policy));
   set_string(object, "policy_name", job->policy_name);
+  set_string(object, "policy_matched", job->policy_matched);
+  json_object_set_new_nocheck(object, "policy_sources", sources_to_json(job));
   json_object_set_new_nocheck(object, "abort_requested", json_boolean(job->abort_requested));
   set_time(object, "created_usec_realtime", job->created_usec);
   set_time(object, "started_usec_realtime", job->started_usec);
@@ -389,6 +405,18 @@ static void read_events(Job *job, json_t *array) {
   }
 }
 
+static void read_sources(Job *job, json_t *array) {
+  json_t *object;
+  size_t i;
+
+  json_array_foreach (array, i, object) {
+    const MigPolicyKeyInfo *info = mig_policy_key_by_name(json_string_value(json_object_get(object, "key")));
+
+    if (info)
+      job->policy_sources[info->key] = (uint8_t)get_enum_or_zero(object, "source", goal_source_from_name);
+  }
+}
+
 static void read_failure(JobFailure *failure, json_t *object) {
   failure->cause = (MigCause)get_enum_or_zero(object, "cause", mig_cause_from_name);
   failure->phase = (MigPhase)get_enum_or_zero(object, "phase", mig_phase_from_name);
@@ -503,6 +531,8 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->request_digest = get_string(agent, "request_digest");
   job->link_bytes_per_s = get_count(agent, "link_bytes_per_s");
   job->policy_name = get_string(wire, "policy_name");
+  job->policy_matched = get_string(wire, "policy_matched");
+  read_sources(job, json_object_get(wire, "policy_sources"));
   job->abort_requested = json_is_true(json_object_get(wire, "abort_requested"));
   job->created_usec = (int64_t)get_count(wire, "created_usec_realtime");
   job->started_usec = (int64_t)get_count(wire, "started_usec_realtime");

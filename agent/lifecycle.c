@@ -289,6 +289,9 @@ bool lifecycle_tune(Agent *agent, Job *job, const MigPolicy *changes, const char
   if (!may_tune(job, changes, ret_key))
     return false;
   mig_policy_merge(&job->policy, changes);
+  for (unsigned key = 0; key < MIG_POLICY_KEY_COUNT; key++)
+    if (changes->set & (UINT32_C(1) << key))
+      job->policy_sources[key] = GOAL_SOURCE_TUNED;
   job_queue_update(agent->queue, job);
   if (job->run)
     run_tune(job->run, changes);

@@ -305,7 +305,7 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
                    "outgoing_running", (int)job_queue_count_running(agent->queue), "pending",
                    (int)job_table_count_pending(agent->jobs), "finished_kept",
                    (int)job_table_count_final(agent->jobs), "targets", config_targets(config), "policy",
-                   policy_to_json(&config->policy), "policies", policies, "warnings", warnings,
+                   policy_to_json(&config->node_policy.policy), "policies", policies, "warnings", warnings,
                    "started_usec_realtime", (json_int_t)agent->started_usec);
   if (state->reachable) {
     g_autofree char *libvirt = format_version(state->facts.libvirt_version);
@@ -320,11 +320,17 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
 /* --- the table --- */
 
 static const VarlinkMethod methods[] = {
-    {"Start", methods_start, false},      {"Get", method_get, false},
-    {"List", method_list, false},         {"Watch", method_watch, true},
-    {"Complete", method_complete, false}, {"Forecast", methods_forecast, false},
-    {"Abort", method_abort, false},       {"Tune", method_tune, false},
-    {"GetNode", method_get_node, false},  {"GetHistory", method_get_history, false},
+    {"Start", methods_start, false},
+    {"Get", method_get, false},
+    {"List", method_list, false},
+    {"Watch", method_watch, true},
+    {"Complete", method_complete, false},
+    {"Forecast", methods_forecast, false},
+    {"GetPolicy", methods_get_policy, false},
+    {"Abort", method_abort, false},
+    {"Tune", method_tune, false},
+    {"GetNode", method_get_node, false},
+    {"GetHistory", method_get_history, false},
 };
 
 static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user_data) {

@@ -10,6 +10,9 @@ bool methods_register(Agent *agent, GError **error);
 /* start.c: a method with a life of its own, since it waits for libvirtd and for the disk. */
 void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data);
 
+/* getpolicy.c */
+void methods_get_policy(VarlinkCall *call, json_t *parameters, gpointer user_data);
+
 /* outlook.c */
 void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data);
 

@@ -10,8 +10,10 @@ typedef struct Outlook {
   Agent *agent;
   VarlinkCall *call;
   char *domain;
+  AskedGoals asked;
   MigPolicy policy;
   MigLinkFacts link;
+  char *target_uri;
 } Outlook;
 
 static void outlook_free(Outlook *outlook) {
@@ -19,6 +21,8 @@ static void outlook_free(Outlook *outlook) {
     return;
   varlink_call_unref(outlook->call);
   g_free(outlook->domain);
+  g_free(outlook->target_uri);
+  asked_goals_clear(&outlook->asked);
   g_free(outlook);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Outlook, outlook_free)
@@ -46,12 +50,29 @@ static json_t *outlook_to_json(const Outlook *outlook, const MigDomainFacts *fac
   return object;
 }
 
+static bool has_bandwidth(const Outlook *outlook) {
+  return outlook->link.bandwidth_bytes_per_s > 0 ||
+         mig_policy_get(&outlook->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S) > 0;
+}
+
+static void refuse_without_bandwidth(const Outlook *outlook) {
+  methods_error(outlook->call, "NoBandwidth", json_pack("{ss}", "target", outlook->target_uri));
+}
+
 static void on_measured(const LookupAnswer *answer, const GError *error, gpointer user_data) {
   g_autoptr(Outlook) outlook = user_data;
   MigPlan plan;
+  Goals goals;
 
   if (error) {
     asked_reply_lookup_error(outlook->agent, outlook->call, outlook->domain, error);
+    return;
+  }
+  if (!asked_resolve_goals(outlook->agent, outlook->call, &outlook->asked, &answer->facts, &goals))
+    return;
+  outlook->policy = goals.policy;
+  if (!has_bandwidth(outlook)) {
+    refuse_without_bandwidth(outlook);
     return;
   }
   if (answer->probe.curve.n == 0) {
@@ -64,24 +85,41 @@ static void on_measured(const LookupAnswer *answer, const GError *error, gpointe
   varlink_call_reply(outlook->call, outlook_to_json(outlook, &answer->facts, &plan), false);
 }
 
+/* Could a policy that chooses the domain give a bandwidth? Measuring takes seconds: what can be refused before it is. */
+static bool may_match_bandwidth(const Config *config) {
+  for (guint i = 0; i < config->policies->len; i++) {
+    const ConfigPolicy *policy = config->policies->pdata[i];
+
+    if (config_policy_chooses(policy) &&
+        (policy->policy.set & (UINT32_C(1) << MIG_POLICY_BANDWIDTH_BYTES_PER_S)))
+      return true;
+  }
+  return false;
+}
+
 void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   g_autoptr(Outlook) outlook = g_new0(Outlook, 1);
   json_int_t bandwidth = json_integer_value(json_object_get(parameters, "bandwidth_bytes_per_s"));
+  const Config *config;
   AskedTarget target;
-  const char *name;
+  Goals goals;
 
   outlook->agent = user_data;
   outlook->call = varlink_call_ref(call);
   outlook->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
   if (!asked_take_target(outlook->agent, call, parameters, &target) ||
-      !asked_take_policy(outlook->agent, call, parameters, &outlook->policy, &name))
+      !asked_take_goals(outlook->agent, call, parameters, &outlook->asked))
     return;
+  config = outlook->agent->config;
+  outlook->target_uri = g_strdup(target.libvirt_uri);
   link_recall(outlook->agent, target.libvirt_uri, &outlook->link);
   if (bandwidth > 0)
     outlook->link.bandwidth_bytes_per_s = (uint64_t)bandwidth;
-  if (outlook->link.bandwidth_bytes_per_s == 0 &&
-      mig_policy_get(&outlook->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S) == 0) {
-    methods_error(call, "NoBandwidth", json_pack("{ss}", "target", target.libvirt_uri));
+  goals_resolve(config, config_find_policy(config, outlook->asked.policy_name), &outlook->asked.over, NULL,
+                &goals);
+  outlook->policy = goals.policy;
+  if (!has_bandwidth(outlook) && !may_match_bandwidth(config)) {
+    refuse_without_bandwidth(outlook);
     return;
   }
   lookup_domain(outlook->agent->lookup, outlook->domain, true, on_measured, outlook);

@@ -25,8 +25,7 @@ typedef struct Start {
   char *target_name;
   char *target_uri;
   char *migrate_uri;
-  char *policy_name;
-  MigPolicy policy;
+  AskedGoals asked;
   char *request_key;
   char *digest;
 } Start;
@@ -41,7 +40,7 @@ static void start_free(Start *start) {
   g_free(start->target_name);
   g_free(start->target_uri);
   g_free(start->migrate_uri);
-  g_free(start->policy_name);
+  asked_goals_clear(&start->asked);
   g_free(start->request_key);
   g_free(start->digest);
   g_free(start);
@@ -78,15 +77,6 @@ static bool take_target(Start *start, json_t *parameters) {
   start->target_name = g_strdup(target.name);
   start->target_uri = g_strdup(target.libvirt_uri);
   start->migrate_uri = g_strdup(target.migrate_uri);
-  return true;
-}
-
-static bool take_policy(Start *start, json_t *parameters) {
-  const char *name;
-
-  if (!asked_take_policy(start->agent, start->call, parameters, &start->policy, &name))
-    return false;
-  start->policy_name = g_strdup(name);
   return true;
 }
 
@@ -173,7 +163,7 @@ static void on_accepted(Agent *agent, Job *job, const GError *error, gpointer us
     reply_with(start->call, agent, job, true);
 }
 
-static Job *make_job(Start *start, const MigDomainFacts *facts) {
+static Job *make_job(Start *start, const MigDomainFacts *facts, const Goals *goals) {
   Job *job = job_new();
 
   job->request_key = g_strdup(start->request_key);
@@ -184,14 +174,17 @@ static Job *make_job(Start *start, const MigDomainFacts *facts) {
   job->target_name = g_strdup(start->target_name);
   job->target_uri = g_strdup(start->target_uri);
   job->migrate_uri = g_strdup(start->migrate_uri);
-  job->policy = start->policy;
-  job->policy_name = g_strdup(start->policy_name);
+  job->policy = goals->policy;
+  memcpy(job->policy_sources, goals->sources, sizeof job->policy_sources);
+  job->policy_name = g_strdup(start->asked.policy_name);
+  job->policy_matched = g_strdup(goals->matched ? goals->matched->name : NULL);
   return job;
 }
 
 static void on_domain(const LookupAnswer *answer, const GError *error, gpointer user_data) {
   g_autoptr(Start) start = user_data;
   Agent *agent = start->agent;
+  Goals goals;
   Job *busy;
 
   if (error) {
@@ -206,9 +199,11 @@ static void on_domain(const LookupAnswer *answer, const GError *error, gpointer 
                   json_pack("{ss ss}", "domain", answer->facts.name, "job", busy->id));
     return;
   }
+  if (!asked_resolve_goals(agent, start->call, &start->asked, &answer->facts, &goals))
+    return;
   agent->starting--;
   start->counted = false;
-  lifecycle_accept(agent, make_job(start, &answer->facts), on_accepted, start);
+  lifecycle_accept(agent, make_job(start, &answer->facts, &goals), on_accepted, start);
   (void)g_steal_pointer(&start);
 }
 
@@ -222,7 +217,7 @@ void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   start->domain = g_strdup(get_text(parameters, "domain"));
   start->digest = digest_of(parameters);
   if (!take_request_key(start, parameters) || answer_known_key(start) || !take_target(start, parameters) ||
-      !take_policy(start, parameters) || !has_room(start))
+      !asked_take_goals(start->agent, start->call, parameters, &start->asked) || !has_room(start))
     return;
   lookup_domain(start->agent->lookup, start->domain, false, on_domain, start);
   (void)g_steal_pointer(&start);

@@ -24,6 +24,7 @@ ExitStatus verb_complete(Ctl *ctl);
 ExitStatus verb_tune(Ctl *ctl);
 ExitStatus verb_forecast(Ctl *ctl);
 ExitStatus verb_report(Ctl *ctl);
+ExitStatus verb_policy(Ctl *ctl);
 ExitStatus verb_node(Ctl *ctl);
 
 /* --help */

@@ -27,6 +27,7 @@ static const Field job_strings[] = {
     FIELD("id", id),
     FIELD("request_key", request_key),
     FIELD("policy_name", policy_name),
+    FIELD("policy_matched", policy_matched),
     FIELD("next_action", next_action),
 };
 static const Field job_numbers[] = {

@@ -18,7 +18,7 @@ typedef struct JobView {
   MigPhase phase;
   MigStage stage;
   bool abort_requested;
-  const char *request_key, *policy_name, *next_action;
+  const char *request_key, *policy_name, *policy_matched, *next_action;
   int64_t created_us, started_us, finished_us, deadline_us;
 
   /* pending */

@@ -18,6 +18,7 @@ static const VerbInfo verbs[] = {
     [VERB_TUNE] = {"tune", "JOB KEY=VALUE...", 2, G_MAXUINT, "change goals of an unfinished job"},
     [VERB_FORECAST] = {"forecast", "DOMAIN TARGET", 2, 2, "how a move would go, before anything moves"},
     [VERB_REPORT] = {"report", "JOB", 1, 1, "draw how a migration went, or goes so far"},
+    [VERB_POLICY] = {"policy", "[DOMAIN]", 0, 1, "the goals of a move, and where each of them comes from"},
     [VERB_NODE] = {"node", "", 0, 0, "what this node is, its targets, policies and warnings"},
 };
 static_assert(G_N_ELEMENTS(verbs) == VERB_COUNT, "a row for each verb");
@@ -47,9 +48,9 @@ static const OptionInfo option_rows[] = {
     [OPTION_JSON] = {"json", 'j', NULL, 0, "print the agent's replies as JSON, one object a line"},
     [OPTION_HELP] = {"help", 'h', NULL, 0, "print this text"},
     [OPTION_VERSION] = {"version", 0, NULL, 0, "print the version"},
-    [OPTION_POLICY] = {"policy", 0, "NAME", BIT(VERB_MIGRATE) | BIT(VERB_FORECAST),
+    [OPTION_POLICY] = {"policy", 0, "NAME", BIT(VERB_MIGRATE) | BIT(VERB_FORECAST) | BIT(VERB_POLICY),
                        "goals from [Policy NAME] of handoffd.conf"},
-    [OPTION_SET] = {"set", 'o', "KEY=VALUE", BIT(VERB_MIGRATE) | BIT(VERB_FORECAST),
+    [OPTION_SET] = {"set", 'o', "KEY=VALUE", BIT(VERB_MIGRATE) | BIT(VERB_FORECAST) | BIT(VERB_POLICY),
                     "one goal; may be repeated. See Policy below"},
     [OPTION_MIGRATE_URI] = {"migrate-uri", 0, "URI", BIT(VERB_MIGRATE),
                             "where the stream goes: tcp://ADDRESS[:PORT]"},

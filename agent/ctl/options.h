@@ -19,6 +19,7 @@ typedef enum VerbId {
   VERB_TUNE,
   VERB_FORECAST,
   VERB_REPORT,
+  VERB_POLICY,
   VERB_NODE,
   VERB_COUNT
 } VerbId;

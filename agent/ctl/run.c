@@ -11,7 +11,7 @@ static const VerbRun runs[] = {
     [VERB_MIGRATE] = verb_migrate, [VERB_LIST] = verb_list,         [VERB_SHOW] = verb_show,
     [VERB_WATCH] = verb_watch,     [VERB_ABORT] = verb_abort,       [VERB_TUNE] = verb_tune,
     [VERB_NODE] = verb_node,       [VERB_COMPLETE] = verb_complete, [VERB_FORECAST] = verb_forecast,
-    [VERB_REPORT] = verb_report,
+    [VERB_REPORT] = verb_report,   [VERB_POLICY] = verb_policy,
 };
 static_assert(G_N_ELEMENTS(runs) == VERB_COUNT, "a function for each verb");
 

@@ -192,7 +192,9 @@ static void print_job(Ctl *ctl, const JobView *job) {
   if (job->request_key)
     print_field(term, "request key", "%s", job->request_key);
   if (job->policy_name)
-    print_field(term, "policy", "%s", job->policy_name);
+    print_field(term, "policy", "%s, as asked for", job->policy_name);
+  if (job->policy_matched)
+    print_field(term, "policy", "%s, chosen for the domain", job->policy_matched);
   print_policy(term, json_object_get(job->json, "policy"));
   print_events(term, json_object_get(job->json, "events"));
   if (mig_phase_is_final(job->phase))

@@ -24,6 +24,9 @@ static Job *full_job(MigPhase phase) {
   job->target_uri = g_strdup("qemu+tls://node-b/system");
   job->migrate_uri = g_strdup("tcp://10.0.0.2");
   job->policy_name = g_strdup("gentle");
+  job->policy_matched = g_strdup("large");
+  job->policy_sources[MIG_POLICY_MAX_DOWNTIME_MS] = GOAL_SOURCE_NAMED;
+  job->policy_sources[MIG_POLICY_TLS] = GOAL_SOURCE_TUNED;
   assert_int_equal(mig_policy_set_text(&job->policy, "tls", "require", message, sizeof message),
                    MIG_POLICY_OK);
   assert_int_equal(mig_policy_set_text(&job->policy, "max_downtime_ms", "77", message, sizeof message),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The configuration: files, lines, keys, and what is said of those that are not understood. */
 #include "agent/config.h"
+#include "agent/goals.h"
 
 #include "tests/unit/core/rows.h"
 
@@ -135,6 +136,14 @@ static const struct Line {
      "handoffd.conf:2: there is no MaxDown= in a [Policy]: it has MaxDowntime=, MaxPause=, AllowPostCopy=, "},
     {"a bad value of a policy", "[Policy gold]\nMaxDowntime=soon\n",
      "handoffd.conf:2: max_downtime_ms takes a whole number from 1 to 2000000 ms"},
+    {"a condition that cannot be", "[Policy gold]\nMatch=nme=web*\n",
+     "handoffd.conf:2: Match= takes name=PATTERN, title=PATTERN, memory>=SIZE (or <=, >, <; with K, M, G or "
+     "T) "
+     "or metadata={NAMESPACE}ELEMENT[/CHILD][@ATTRIBUTE][=PATTERN], not \"nme=web*\"; until that is mended "
+     "the "
+     "policy is for no domain by itself"},
+    {"a condition on the node's default", "[Policy]\nMatch=name=web*\n",
+     "handoffd.conf:2: Match= belongs into a [Policy NAME]"},
     {"keys that exclude each other on any host", "\n[Policy gold]\nAllowPostCopy=yes\nTunnelled=yes\n",
      "handoffd.conf:2: [Policy gold]: a tunnelled stream has no way back"},
     {"keys that a newer QEMU takes together", "[Policy gold]\nAllowPostCopy=yes\nParallelConnections=2\n",
@@ -230,7 +239,7 @@ static void spelling(void **state) {
   assert_int_equal(config->warnings->len, 0);
   const ConfigPolicy *gold = config_find_policy(config, "gold");
   assert_non_null(gold);
-  assert_int_equal(mig_policy_get(&config->policy, row->key), row->value);
+  assert_int_equal(mig_policy_get(&config->node_policy.policy, row->key), row->value);
   assert_int_equal(mig_policy_get(&gold->policy, row->key), row->value);
   assert_int_equal(gold->policy.set, UINT32_C(1) << row->key);
 }
@@ -255,7 +264,7 @@ static void no_file_at_all_gives_the_defaults(void **state) {
   assert_int_equal(config->priority_aging_ms, 300000);
   assert_int_equal(config->max_per_target, 0);
   assert_int_equal(config->watch_interval_ms, 250);
-  assert_int_equal(config->policy.set, 0);
+  assert_int_equal(config->node_policy.policy.set, 0);
   assert_int_equal(config->targets->len + config->policies->len + config->warnings->len, 0);
   place_clear(&place);
 }
@@ -374,8 +383,8 @@ static void the_last_value_counts_and_an_empty_one_is_the_default(void **state) 
   assert_int_equal(config->max_outgoing, 6);
   assert_int_equal(config->max_jobs, 10000);
   assert_string_equal(config->group, "handoff");
-  assert_int_equal(mig_policy_get(&config->policy, MIG_POLICY_MAX_DOWNTIME_MS), 300);
-  assert_int_equal(config->policy.set, UINT32_C(1) << MIG_POLICY_MAX_PAUSE_MS);
+  assert_int_equal(mig_policy_get(&config->node_policy.policy, MIG_POLICY_MAX_DOWNTIME_MS), 300);
+  assert_int_equal(config->node_policy.policy.set, UINT32_C(1) << MIG_POLICY_MAX_PAUSE_MS);
 }
 
 static void a_bad_value_leaves_the_one_before(void **state) {
@@ -383,7 +392,7 @@ static void a_bad_value_leaves_the_one_before(void **state) {
       load_text("[Agent]\nMaxOutgoing=5\nMaxOutgoing=x\n[Policy]\nMaxDowntime=50\nMaxDowntime=x\n");
   assert_int_equal(config->warnings->len, 2);
   assert_int_equal(config->max_outgoing, 5);
-  assert_int_equal(mig_policy_get(&config->policy, MIG_POLICY_MAX_DOWNTIME_MS), 50);
+  assert_int_equal(mig_policy_get(&config->node_policy.policy, MIG_POLICY_MAX_DOWNTIME_MS), 50);
 }
 
 static void targets_have_names_with_spaces_and_uris_with_everything(void **state) {
@@ -415,6 +424,95 @@ static void a_named_policy_is_gathered_from_all_files(void **state) {
   place_clear(&place);
 }
 
+/* Which domains a policy is for */
+
+static const char matching[] = "[Policy]\nMaxPause=1s\n"
+                               "[Policy web]\nMatch=name=web*\nMaxDowntime=50\n"
+                               "[Policy big]\nMatch=memory>=64G\n"
+                               "[Policy big-web]\nMatch=name=web*\nMatch=memory>=64G\n"
+                               "[Policy the-web]\nMatch=name=web3\n"
+                               "[Policy alpha]\nMatch=title=*a*\n"
+                               "[Policy beta]\nMatch=title=*b*\n"
+                               "[Policy by-name]\nMaxDowntime=1\n"
+                               "[Policy broken]\nMatch=name=db*\nMatch=memory>64X\n"
+                               "[Policy emptied]\nMatch=name=db*\nMatch=\n";
+
+static const struct Chosen {
+  const char *name;
+  MigMatchFacts facts;
+  const char *expected; /* NULL: none */
+} chosen[] = {
+    {"one condition that holds", {.name = "web1"}, "web"},
+    {"two conditions are more specific", {.name = "web1", .memory_bytes = UINT64_C(64) << 30}, "big-web"},
+    {"its own name is more specific than two",
+     {.name = "web3", .memory_bytes = UINT64_C(64) << 30},
+     "the-web"},
+    {"of equals the first by name, not by place", {.name = "x", .title = "b and a"}, "alpha"},
+    {"none that holds", {.name = "app", .memory_bytes = 1}, NULL},
+    {"a policy with a broken condition, or without any, chooses nothing", {.name = "db1"}, NULL},
+};
+
+static void choice(void **state) {
+  const struct Chosen *row = *state;
+  g_autoptr(Config) config = load_text(matching);
+  const ConfigPolicy *policy = config_match_policy(config, &row->facts);
+  assert_int_equal(config->warnings->len, 1);
+  if (g_strcmp0(policy ? policy->name : NULL, row->expected) != 0)
+    fail_msg("it is %s", policy ? policy->name : "none");
+}
+
+static void each_layer_replaces_the_keys_of_the_one_before(void **state) {
+  g_autoptr(Config) config =
+      load_text("[Policy]\nMaxDowntime=10\nMaxPause=10\nMaxThrottle=10\nProgressTimeout=10\n"
+                "[Policy chosen]\nMatch=name=web*\nMaxPause=20\nMaxThrottle=20\nProgressTimeout=20\n"
+                "[Policy named]\nMaxThrottle=30\nProgressTimeout=30\n");
+  static const struct {
+    MigPolicyKey key;
+    uint64_t value;
+    GoalSource source;
+    const char *place; /* its end */
+  } expected[] = {
+      {MIG_POLICY_MAX_DOWNTIME_MS, 10, GOAL_SOURCE_NODE, "handoffd.conf:2"},
+      {MIG_POLICY_MAX_PAUSE_MS, 20, GOAL_SOURCE_MATCHED, "handoffd.conf:8"},
+      {MIG_POLICY_MAX_THROTTLE_PCT, 30, GOAL_SOURCE_NAMED, "handoffd.conf:12"},
+      {MIG_POLICY_PROGRESS_TIMEOUT_S, 40, GOAL_SOURCE_REQUEST, NULL},
+      {MIG_POLICY_DISK_TIMEOUT_S_PER_GIB, 800, GOAL_SOURCE_DEFAULT, NULL},
+  };
+  char message[100];
+  MigPolicy over;
+  Goals goals;
+
+  mig_policy_init(&over);
+  mig_policy_set(&over, MIG_POLICY_PROGRESS_TIMEOUT_S, 40, message, sizeof message);
+  goals_resolve(config, config_find_policy(config, "named"), &over, &(MigMatchFacts){.name = "web1"}, &goals);
+  assert_string_equal(goals.matched->name, "chosen");
+  assert_string_equal(goals.named->name, "named");
+  for (size_t i = 0; i < LENGTH(expected); i++) {
+    const char *place = goals_place(&goals, config, expected[i].key);
+    assert_int_equal(mig_policy_get(&goals.policy, expected[i].key), expected[i].value);
+    assert_int_equal(goals.sources[expected[i].key], expected[i].source);
+    assert_int_equal(place != NULL, expected[i].place != NULL);
+    assert_true(!place || g_str_has_suffix(place, expected[i].place));
+  }
+  goals_resolve(config, NULL, NULL, NULL, &goals);
+  assert_null(goals.matched);
+  assert_int_equal(mig_policy_get(&goals.policy, MIG_POLICY_MAX_PAUSE_MS), 10);
+}
+
+static void an_emptied_key_has_no_place(void **state) {
+  g_autoptr(Config) config = load_text("[Policy gold]\nMaxDowntime=10\nMaxDowntime=\n");
+  const ConfigPolicy *gold = config_find_policy(config, "gold");
+  assert_null(gold->places[MIG_POLICY_MAX_DOWNTIME_MS]);
+  assert_true(g_str_has_suffix(gold->place, "handoffd.conf:1"));
+}
+
+static void sources_have_names(void **state) {
+  for (int i = 0; i < GOAL_SOURCE_COUNT; i++)
+    assert_int_equal(goal_source_from_name(goal_source_name((GoalSource)i)), i);
+  assert_null(goal_source_name(GOAL_SOURCE_COUNT));
+  assert_int_equal(goal_source_from_name("nobody"), MIG_ENUM_UNKNOWN);
+}
+
 /* The file that is installed */
 
 static void the_installed_file_says_nothing_new(void **state) {
@@ -422,7 +520,7 @@ static void the_installed_file_says_nothing_new(void **state) {
   g_autoptr(Config) config = config_load(g_getenv("HANDOFFD_CONF"), &error);
   assert_non_null(config);
   assert_int_equal(config->warnings->len, 0);
-  assert_int_equal(config->policy.set, 0);
+  assert_int_equal(config->node_policy.policy.set, 0);
   assert_int_equal(config->targets->len, 0);
 }
 
@@ -445,8 +543,9 @@ static void the_installed_file_has_every_key_at_its_default(void **state) {
   if (config->warnings->len)
     fail_msg("%s", (char *)g_ptr_array_index(config->warnings, 0));
   assert_int_equal(keys, 14 + MIG_POLICY_KEY_COUNT);
-  assert_int_equal(config->policy.set, (UINT32_C(1) << MIG_POLICY_KEY_COUNT) - 1);
-  assert_memory_equal(config->policy.values, defaults->policy.values, sizeof(defaults->policy.values));
+  assert_int_equal(config->node_policy.policy.set, (UINT32_C(1) << MIG_POLICY_KEY_COUNT) - 1);
+  assert_memory_equal(config->node_policy.policy.values, defaults->node_policy.policy.values,
+                      sizeof(defaults->node_policy.policy.values));
   assert_string_equal(config->group, defaults->group);
   assert_memory_equal(config, defaults, offsetof(Config, group));
   assert_int_equal(config->poll_interval_ms, defaults->poll_interval_ms);
@@ -463,6 +562,7 @@ int main(void) {
   TESTS_ADD_ROWS(&tests, line, lines);
   TESTS_ADD_ROWS(&tests, duration, durations);
   TESTS_ADD_ROWS(&tests, spelling, spellings);
+  TESTS_ADD_ROWS(&tests, choice, chosen);
   static const struct {
     const char *name;
     CMUnitTestFunction function;
@@ -484,6 +584,9 @@ int main(void) {
       {"targets have names with spaces, and URIs with everything",
        targets_have_names_with_spaces_and_uris_with_everything},
       {"a named policy is gathered from all files", a_named_policy_is_gathered_from_all_files},
+      {"each layer replaces the keys of the one before", each_layer_replaces_the_keys_of_the_one_before},
+      {"an emptied key has no place", an_emptied_key_has_no_place},
+      {"sources have names", sources_have_names},
       {"the installed file says nothing new", the_installed_file_says_nothing_new},
       {"the installed file has every key at its default", the_installed_file_has_every_key_at_its_default},
   };

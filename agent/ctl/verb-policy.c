@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* handoffctl policy: the goals that a move would have, and where each of them comes from. */
+#include "agent/ctl/call.h"
+#include "agent/ctl/jobview.h"
+#include "agent/ctl/print.h"
+
+#include <string.h>
+
+/* In words: what of a goal's source is not said by its name. */
+static char *describe_source(json_t *goal) {
+  static const struct {
+    const char *source;
+    const char *words; /* %s: the policy's name */
+  } rows[] = {
+      {"builtin", "built in"},
+      {"node", "[Policy]"},
+      {"matched", "[Policy %s], chosen for the domain"},
+      {"named", "[Policy %s], as asked for"},
+      {"request", "as asked for"},
+  };
+  const char *source = json_string_of(goal, "source"), *name = json_string_of(goal, "policy_name");
+
+  for (size_t i = 0; source && i < G_N_ELEMENTS(rows); i++) {
+    const char *hole = strstr(rows[i].words, "%s");
+
+    if (strcmp(rows[i].source, source) != 0)
+      continue;
+    if (!hole)
+      return g_strdup(rows[i].words);
+    return g_strdup_printf("%.*s%s%s", (int)(hole - rows[i].words), rows[i].words, name ? name : "?",
+                           hole + 2);
+  }
+  return g_strdup(or_dash(source));
+}
+
+static void print_goals(Term *term, json_t *goals) {
+  static const char *const titles[] = {"KEY", "VALUE", "FROM", "AT", NULL};
+  g_autoptr(Table) table = table_new(titles);
+  json_t *goal;
+  size_t i;
+
+  json_array_foreach (goals, i, goal) {
+    g_autofree char *source = describe_source(goal);
+
+    table_add(table, "%s", or_dash(json_string_of(goal, "key")));
+    table_add(table, "%s", or_dash(json_string_of(goal, "value")));
+    table_add(table, "%s", source);
+    table_add(table, "%s", or_dash(json_string_of(goal, "place")));
+  }
+  table_print(table, term);
+}
+
+static char *describe_conditions(json_t *conditions) {
+  g_autoptr(GString) text = g_string_new(NULL);
+  json_t *condition;
+  size_t i;
+
+  json_array_foreach (conditions, i, condition) {
+    json_t *holds = json_object_get(condition, "holds");
+
+    g_string_append_printf(text, "%s%s%s", i > 0 ? ", " : "", or_dash(json_string_of(condition, "text")),
+                           json_is_false(holds)  ? " (no)"
+                           : json_is_true(holds) ? " (yes)"
+                                                 : "");
+  }
+  return text->len > 0 ? g_string_free(g_steal_pointer(&text), FALSE) : g_strdup("-");
+}
+
+static void print_policies(Term *term, json_t *policies) {
+  static const char *const titles[] = {"POLICY", "FOR THE DOMAIN", "CONDITIONS", "AT", NULL};
+  g_autoptr(Table) table = table_new(titles);
+  json_t *policy;
+  size_t i;
+
+  json_array_foreach (policies, i, policy) {
+    g_autofree char *conditions = describe_conditions(json_object_get(policy, "conditions"));
+
+    table_add(table, "%s", or_dash(json_string_of(policy, "name")));
+    table_add(table, "%s",
+              json_is_true(json_object_get(policy, "chosen"))    ? "chosen"
+              : json_is_true(json_object_get(policy, "matches")) ? "matches, is less specific"
+                                                                 : "no");
+    table_add(table, "%s", conditions);
+    table_add(table, "%s", or_dash(json_string_of(policy, "place")));
+  }
+  table_print(table, term);
+}
+
+static void print_answer(Term *term, json_t *reply) {
+  json_t *domain = json_object_get(reply, "domain"), *policies = json_object_get(reply, "policies");
+
+  if (domain)
+    term_print(term, "Goals of a move of %s (%s):\n", or_dash(json_string_of(domain, "name")),
+               or_dash(json_string_of(domain, "uuid")));
+  else
+    term_print(term, "Goals of a move of a domain that no policy chooses:\n");
+  print_goals(term, json_object_get(reply, "goals"));
+  if (json_array_size(policies) > 0) {
+    term_print(term, "\n");
+    print_policies(term, policies);
+  }
+}
+
+ExitStatus verb_policy(Ctl *ctl) {
+  const Options *options = &ctl->options;
+  g_auto(Failure) failure = {0};
+  /* s* and o*: absent when NULL. */
+  json_t *parameters = json_pack("{s:s*, s:s*, s:o*}", "domain", options->args[0], "policy_name",
+                                 options->policy_name, "policy", ctl_policy_json(&options->policy));
+  json_t *reply = NULL;
+
+  if (!ctl_call(ctl, "io.handoffd.Agent.GetPolicy", parameters, &reply, &failure))
+    return failure_report(&failure, &ctl->term, options->json);
+  if (options->json)
+    term_print_json(&ctl->term, reply);
+  else
+    print_answer(&ctl->term, reply);
+  json_decref(reply);
+  return EXIT_DONE;
+}
