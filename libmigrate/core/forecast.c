@@ -24,7 +24,8 @@
  *   pre-copy       ends at the pass whose R/B fits max_downtime_ms; later, where that is nearly free (see
  *                  choose_pass).
  *   auto-converge  the same walk with the guest slowed down by p: f(τ) becomes f(τ (1−p)). QEMU begins to throttle at the
- *                  end of the second pass that dirtied more than half of what it sent. p is the smallest that shrinks a pass to TARGET_RATIO.
+ *                  end of the second pass that dirtied more than half of what it sent. p is the smallest that shrinks a pass to
+ *                  TARGET_RATIO, in time.
  *   pause          the first pass's end at which R/B fits max_pause_ms.
  *   post-copy      sends what remains and what was dirtied meanwhile once, with the guest running at the target.
  *
@@ -116,8 +117,9 @@ double mig_dirty_curve_lower(const MigDirtyCurve *curve, double s) {
   return chord(s, i > 0 ? curve->points[i - 1] : origin, curve->points[i]);
 }
 
-/* A concave curve lies below the prolongation of every chord: of the one that ends before s, and, backwards, of the one
- * that begins after it. And it never falls. */
+/* A concave curve lies below the prolongation of the chord that ends before s, and never falls, so it is below the point after
+ * s as well. It lies below the chord after s prolonged backwards, too; but two points with noise make that steep, and what
+ * the guest did all along would look like a change. */
 double mig_dirty_curve_upper(const MigDirtyCurve *curve, double s) {
   const MigDirtyPoint origin = {0, 0};
   unsigned i = find_point(curve, s);
@@ -152,15 +154,21 @@ static void remove_point(MigDirtyCurve *curve, unsigned i) {
   curve->n--;
 }
 
+/* The first of much the same time as another; n: none is. */
+static unsigned find_near(const MigDirtyCurve *curve, double s) {
+  unsigned i = 0;
+  while (i < curve->n && fabs(curve->points[i].s - s) > 0.25 * s)
+    i++;
+  return i;
+}
+
 static void insert_point(MigDirtyCurve *curve, MigDirtyPoint point) {
-  /* Of much the same time as another: their mean, in which the newer weighs as much as all before it. */
-  for (unsigned i = 0; i < curve->n; i++)
-    if (fabs(curve->points[i].s - point.s) <= 0.25 * point.s) {
-      point.s = (point.s + curve->points[i].s) / 2;
-      point.bytes = (point.bytes + curve->points[i].bytes) / 2;
-      remove_point(curve, i);
-      break;
-    }
+  /* Of much the same time as another: their mean, in which the newer weighs as much as all before it. That may come to
+   * lie near the next. */
+  for (unsigned i; (i = find_near(curve, point.s)) < curve->n; remove_point(curve, i)) {
+    point.s = (point.s + curve->points[i].s) / 2;
+    point.bytes = (point.bytes + curve->points[i].bytes) / 2;
+  }
   keep_rising(curve, point);
   if (curve->n == MIG_DIRTY_POINTS) /* the second longest says least: its neighbours enclose it */
     remove_point(curve, MIG_DIRTY_POINTS - 2);
@@ -268,6 +276,10 @@ static bool walk_until(Walk *walk, double limit_s) {
   return pause_of(walk) <= limit_s;
 }
 
+static bool is_late(const MigWayForecast *way, const MigStanding *standing) {
+  return standing->deadline_s > 0 && way->total_s > standing->deadline_s;
+}
+
 /* From the first end that fits on, each further pass costs its own time, saves some of the pause, which is time as
  * well, and so costs net what the guest dirties anew. Go on while all of that stays nearly free. */
 static MigWayForecast choose_pass(const Walk *first, const MigStanding *standing) {
@@ -278,7 +290,7 @@ static MigWayForecast choose_pass(const Walk *first, const MigStanding *standing
   while (walk.passes < PASSES_MAX && pause_of(&walk) > WORTHLESS_S && !at_floor(&walk)) {
     walk_pass(&walk);
     MigWayForecast end = end_at(&walk, standing);
-    if (end.total_s > limit_s)
+    if (end.total_s > limit_s || is_late(&end, standing))
       break;
     /* Between this end's and the one before it, so that QEMU switches here and not earlier. */
     end.downtime_s = sqrt(fmax(end.downtime_s, 0.002) * previous_s);
@@ -304,9 +316,7 @@ static double limit_s_of(const MigPolicy *policy, MigPolicyKey key) {
 static MigWayBar bar_for(const MigWayForecast *way, const MigStanding *standing, double limit_s) {
   if (way->downtime_s > limit_s)
     return MIG_WAY_PAUSE_TOO_LONG;
-  if (standing->deadline_s > 0 && way->total_s > standing->deadline_s)
-    return MIG_WAY_TOO_LATE;
-  return MIG_WAY_OPEN;
+  return is_late(way, standing) ? MIG_WAY_TOO_LATE : MIG_WAY_OPEN;
 }
 
 static void set_error(MigWayForecast *way, const MigDirtyCurve *curve, const MigStanding *standing) {
@@ -356,24 +366,28 @@ static unsigned next_throttle(unsigned pct) {
   return pct < 95 ? pct + 5 - pct % 5 : pct + 1;
 }
 
-/* QEMU throttles once two passes dirtied more than half of what they sent. Of passes before this one nothing is known. */
-static void walk_to_throttle(Walk *walk, double sent) {
-  for (unsigned high = walk->bytes > HIGH_RATIO * sent;
-       high < 2 && walk->passes<HIGH_PASSES_MAX; high += walk->bytes> HIGH_RATIO * sent) {
+/* QEMU throttles once two passes dirtied more than half of what they sent. Of passes before this one nothing is known.
+ * False: it does not. */
+static bool walk_to_throttle(Walk *walk, double sent) {
+  unsigned high = walk->bytes > HIGH_RATIO * sent;
+  while (high < 2 && walk->passes < HIGH_PASSES_MAX) {
     sent = walk->bytes;
     walk_pass(walk);
+    high += walk->bytes > HIGH_RATIO * sent;
   }
+  return high >= 2;
 }
 
-/* The smallest throttle that shrinks a pass well, or, if none does, the strongest that is permitted; and what comes of it. */
+/* The smallest throttle that shrinks a pass well and is in time, or, if none is, the strongest that is permitted; and what
+ * comes of it. */
 static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const MigStanding *standing,
-                                             const MigPolicy *policy) {
+                                             const MigPolicy *policy, const MigWayForecast *pre_copy) {
   double limit_s = limit_s_of(policy, MIG_POLICY_MAX_DOWNTIME_MS);
   unsigned max_pct = (unsigned)mig_policy_get(policy, MIG_POLICY_MAX_THROTTLE_PCT);
   MigWayForecast last = {.bar = MIG_WAY_NEVER_ENDS};
   Walk before = walk_start(curve, standing, 1.0);
-  if (standing->throttle_pct == 0)
-    walk_to_throttle(&before, standing->pass_bytes);
+  if (standing->throttle_pct == 0 && !walk_to_throttle(&before, standing->pass_bytes))
+    return *pre_copy; /* that is what it comes to, of a guest that is left alone */
   for (unsigned pct = standing->throttle_pct > 0 ? standing->throttle_pct : LEAST_THROTTLE_PCT;
        pct <= max_pct; pct = next_throttle(pct)) {
     Walk walk = before;
@@ -388,7 +402,7 @@ static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const M
     last.pause_s = fmax(last.pause_s, stall_s(pct));
     last.lost_s += (last.total_s - standing->elapsed_s - before.at_s) * (1 - walk.speed);
     last.bar = bar_for(&last, standing, fmax(limit_s, WORTHLESS_S));
-    if (next.bytes <= TARGET_RATIO * before.bytes)
+    if (next.bytes <= TARGET_RATIO * before.bytes && last.bar == MIG_WAY_OPEN)
       break;
   }
   return last;
@@ -418,14 +432,14 @@ static MigWayForecast forecast_post_copy(const MigDirtyCurve *curve, const MigSt
   double s = bytes / standing->bandwidth_bytes_per_s;
   double pressure = dirtied(&now, 1.0) / standing->bandwidth_bytes_per_s;
   double loss = POST_COPY_LOSS * fmin(1.0, pressure * pressure);
-  return (MigWayForecast){
-      .bar = standing->deadline_s > 0 && standing->elapsed_s + s > standing->deadline_s ? MIG_WAY_TOO_LATE
-                                                                                        : MIG_WAY_OPEN,
+  MigWayForecast way = {
       .total_s = standing->elapsed_s + s + switch_s(standing),
       .pause_s = fmax(POST_COPY_SWITCH_S, switch_s(standing)),
       .lost_s = switch_s(standing) + loss * s,
       .bytes = bytes,
   };
+  way.bar = is_late(&way, standing) ? MIG_WAY_TOO_LATE : MIG_WAY_OPEN;
+  return way;
 }
 
 double mig_way_cost(const MigWayForecast *way) {
@@ -467,7 +481,8 @@ void mig_forecast(const MigDirtyCurve *curve, const MigStanding *standing, const
     return;
   }
   ret_forecast->ways[MIG_WAY_PRE_COPY] = forecast_pre_copy(curve, standing, policy, &ret_forecast->floor_s);
-  ret_forecast->ways[MIG_WAY_AUTO_CONVERGE] = forecast_auto_converge(curve, standing, policy);
+  ret_forecast->ways[MIG_WAY_AUTO_CONVERGE] =
+      forecast_auto_converge(curve, standing, policy, &ret_forecast->ways[MIG_WAY_PRE_COPY]);
   ret_forecast->ways[MIG_WAY_PAUSE] = forecast_pause(curve, standing, policy);
   ret_forecast->ways[MIG_WAY_POST_COPY] = forecast_post_copy(curve, standing);
   apply_permissions(ret_forecast, policy, open);
@@ -565,7 +580,8 @@ static void describe_way(const MigWayForecast *way, const char *name, char *ret_
 void mig_forecast_describe(const MigForecast *forecast, char *ret_text, size_t size) {
   const char *separator = "";
   size_t used = 0;
-  ret_text[0] = '\0';
+  if (size > 0)
+    ret_text[0] = '\0';
   for (int i = 0; i < MIG_WAY_COUNT && used < size; i++) {
     char text[120];
     if (forecast->ways[i].bar == MIG_WAY_NOT_PERMITTED)

@@ -20,7 +20,7 @@ typedef struct MigDirtyPoint {
  * that were seen it is known only within bounds, and both are given:
  *   lower: chords between the points and to the origin, constant beyond the last (a guest that writes its working
  *          set in turn lies on it, and most do);
- *   upper: what a concave curve through the points can be at most. */
+ *   upper: no concave curve through the points lies above it. */
 typedef struct MigDirtyCurve {
   MigDirtyPoint points[MIG_DIRTY_POINTS]; /* by s */
   unsigned n;

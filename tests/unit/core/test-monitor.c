@@ -2,26 +2,12 @@
 /* The monitor under a virtual clock: deadline, flow, progress, percentage, stage, messages. */
 #include "libmigrate/core/monitor.h"
 
-#include "tests/unit/core/rows.h"
+#include "tests/unit/core/goals.h"
 
 #define MIB       MIG_MIB_BYTES
 #define GIB       MIG_GIB_BYTES
 #define NEVER     UINT64_MAX
 #define MINUTE_MS UINT64_C(60000)
-
-static MigPolicy policy_of(const char *words) {
-  MigPolicy policy;
-  char copy[256], message[256];
-  mig_policy_init(&policy);
-  snprintf(copy, sizeof(copy), "%s", words);
-  for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
-    char *equals = strchr(word, '=');
-    *equals = '\0';
-    if (mig_policy_set_text(&policy, word, equals + 1, message, sizeof(message)) != MIG_POLICY_OK)
-      fail_msg("%s", message);
-  }
-  return policy;
-}
 
 /* Deadlines */
 
