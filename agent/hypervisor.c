@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define BACKOFF_MIN_MS 200
-#define BACKOFF_MAX_MS 10000
+#define BACKOFF_MAX_MS 2000
 #define END_WAIT_USEC  (2 * G_USEC_PER_SEC)
 
 struct HypervisorConn {
@@ -275,6 +275,8 @@ bool hypervisor_free(Hypervisor *hypervisor) {
     g_thread_join(hypervisor->thread);
   else
     g_thread_unref(hypervisor->thread);
+  /* Whoever still holds it is a thread that sits in a call. */
+  ended = ended && g_atomic_int_get(&hypervisor->refs) == 1;
   hypervisor_unref(hypervisor);
   return ended;
 }

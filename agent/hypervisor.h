@@ -29,8 +29,8 @@ typedef struct HypervisorHooks {
 Hypervisor *hypervisor_new(MigDriver *driver, const char *uri, unsigned connect_timeout_ms,
                            GMainContext *context, const HypervisorHooks *hooks, gpointer user_data);
 
-/* No hook is called any more. Waits a moment for the thread, but not for a libvirtd that hangs: false then, and the
- * thread is left behind. Users may still hold the connection; it goes with the last. NULL is fine. */
+/* No hook is called any more. Waits a moment for the thread, but not for a libvirtd that hangs. False: a thread is left
+ * behind, this one or one of those that still hold it; the connection goes with the last. NULL is fine. */
 bool hypervisor_free(Hypervisor *hypervisor);
 
 const HypervisorState *hypervisor_get_state(const Hypervisor *hypervisor);

@@ -45,6 +45,7 @@ void job_free(Job *job) {
   g_free(job->failure.message);
   g_free(job->failure.libvirt_message);
   g_free(job->evidence);
+  g_free(job->recovery.error);
   g_ptr_array_unref(job->events);
   g_clear_pointer(&job->final_reply, g_bytes_unref);
   history_free(job->history);
@@ -78,11 +79,24 @@ void job_add_event(Job *job, const char *kind, MigCause cause, const char *forma
   va_end(args);
 }
 
+/* A restart of the agent goes on with the recovery of before. */
+static void note_recovery(Job *job) {
+  JobRecovery *recovery = &job->recovery;
+
+  if (job->phase != MIG_PHASE_RECOVERING) {
+    g_free(recovery->error);
+    *recovery = (JobRecovery){0};
+  } else if (recovery->since_usec == 0) {
+    recovery->since_usec = g_get_real_time();
+  }
+}
+
 void job_set_phase(Job *job, MigPhase phase, const char *format, ...) {
   va_list args;
 
   g_return_if_fail(mig_phase_may_follow(job->phase, phase));
   job->phase = phase;
+  note_recovery(job);
   if (mig_phase_is_final(phase)) {
     job->stage = MIG_STAGE_NONE;
     job->finished_usec = g_get_real_time();
@@ -116,6 +130,13 @@ void job_clear_failure(Job *job) {
   g_clear_pointer(&job->failure.libvirt_message, g_free);
   job->failure = (JobFailure){0};
   job->revision++;
+}
+
+void job_set_evidence(Job *job, const char *evidence) {
+  char *copy = g_strdup(evidence);
+
+  g_free(job->evidence);
+  job->evidence = copy;
 }
 
 void job_set_next_action(Job *job, const char *text) {

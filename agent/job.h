@@ -37,6 +37,15 @@ typedef struct JobFailure {
   char *libvirt_message;
 } JobFailure;
 
+/* While the phase is recovering. */
+typedef struct JobRecovery {
+  int64_t since_usec; /* all realtime; 0: not */
+  unsigned tries;     /* to resume a cut post-copy */
+  int64_t tried_usec; /* when the last one began; 0: there was none */
+  int64_t again_usec; /* the next one is not before; 0: one is under way, or none is needed */
+  char *error;        /* what came of the last one; NULL: nothing yet, or it worked */
+} JobRecovery;
+
 typedef struct Job Job;
 
 struct Job {
@@ -81,6 +90,7 @@ struct Job {
   char *next_action;
 
   JobFailure failure;
+  JobRecovery recovery;
 
   bool have_forecast;  /* of the monitor, while migrating */
   MigWay forecast_way; /* COUNT: no way is open */
@@ -131,6 +141,9 @@ bool job_note_failure(Job *job, MigCause cause, const GError *error, const char 
 
 /* Forgets a noted cause: the move succeeded in spite of it. */
 void job_clear_failure(Job *job);
+
+/* What both ends say, in words; copied. Of an open outcome, and in the end of the outcome. */
+void job_set_evidence(Job *job, const char *evidence);
 
 /* What the agent waits for or does next; NULL: nothing worth saying. */
 void job_set_next_action(Job *job, const char *text);

@@ -191,6 +191,19 @@ static json_t *result_to_json(const Job *job) {
   return object;
 }
 
+static json_t *recovery_to_json(const Job *job) {
+  const JobRecovery *recovery = &job->recovery;
+  json_t *object = json_object();
+
+  json_object_set_new_nocheck(object, "since_usec_realtime", json_integer(recovery->since_usec));
+  set_string(object, "evidence", job->evidence ? job->evidence : "both ends are being asked");
+  json_object_set_new_nocheck(object, "tries", json_integer(recovery->tries));
+  set_time(object, "tried_usec_realtime", recovery->tried_usec);
+  set_time(object, "again_usec_realtime", recovery->again_usec);
+  set_string(object, "error", recovery->error);
+  return object;
+}
+
 static json_t *pending_to_json(const Job *job, const JobContext *context) {
   json_t *object = json_pack("{ss ss si sI}", "reason", context->pending_reason, "message",
                              context->pending_message, "queue_position", (int)context->queue_position,
@@ -278,6 +291,8 @@ json_t *job_to_json(const Job *job, const JobContext *context, JobView view) {
     json_object_set_new_nocheck(object, "failure", failure_to_json(&job->failure));
   if (job->phase == MIG_PHASE_PENDING)
     json_object_set_new_nocheck(object, "pending", pending_to_json(job, context));
+  if (job->phase == MIG_PHASE_RECOVERING)
+    json_object_set_new_nocheck(object, "recovery", recovery_to_json(job));
   if (job->have_sample)
     json_object_set_new_nocheck(object, "progress", progress_to_json(job, context));
   if (job->have_forecast && !job_is_final(job))
@@ -342,6 +357,8 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
       (json_int_t)job->events_seq, "have_sample", (int)job->have_sample, "begun", (int)job->begun);
   JobContext then = {.now_ms = job->sample.now_ms};
 
+  if (job->phase == MIG_PHASE_RECOVERING)
+    set_time(agent, "recovering_since_usec", job->recovery.since_usec);
   set_string(agent, "request_digest", job->request_digest);
   set_count_if(agent, job->link_bytes_per_s > 0, "link_bytes_per_s", job->link_bytes_per_s);
   if (job->have_plan) {
@@ -547,6 +564,9 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   read_plan(job, json_object_get(agent, "plan"));
   read_facts(&job->record, json_object_get(agent, "before"));
   job->begun = json_is_true(json_object_get(agent, "begun"));
+  job->recovery.since_usec = (int64_t)get_count(agent, "recovering_since_usec");
+  if (job->phase == MIG_PHASE_RECOVERING && job->recovery.since_usec == 0)
+    job->recovery.since_usec = g_get_real_time();
   read_failure(&job->failure, json_object_get(wire, "failure"));
   read_result(job, json_object_get(wire, "result"));
   read_progress(job, json_object_get(wire, "progress"));

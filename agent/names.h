@@ -75,6 +75,9 @@
 /* both ends say that the domain runs: an operator must look, now */
 #define NAMES_MESSAGE_JOB_SPLIT "635b2229ec8b4b21a1c1f1dba7d13116"
 
+/* a libvirtd has not answered a call for long; only the thread in it waits */
+#define NAMES_MESSAGE_CALL_HANGS "e8997d279e1042ac8e770a70ec120e70"
+
 /* a job record could not be written or synced */
 #define NAMES_MESSAGE_STORE_FAILED "f419416186ce4896896839bb55012774"
 

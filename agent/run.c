@@ -7,8 +7,10 @@
  *
  * The first cause: whoever wants or sees the end first (a client's abort, the monitor, the migration's own error)
  * notes it; it becomes the job's failure if the verdict is that the domain did not move. The migration's own error
- * is kept as it is until then, since only the verdict tells what it meant. */
-#include "agent/run.h"
+ * is kept as it is until then, since only the verdict tells what it meant.
+ *
+ * Here are the start and the steering; the end is in outcome.c, what holds a run up in recover.c. */
+#include "agent/run-private.h"
 
 #include "agent/admit.h"
 #include "agent/lifecycle.h"
@@ -16,26 +18,9 @@
 #include "agent/log.h"
 #include "agent/recorder.h"
 #include "agent/watch.h"
-#include "agent/worker.h"
-#include "libmigrate/core/monitor.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-struct JobRun {
-  Agent *agent;
-  Job *job;
-  Worker *worker;
-  MigMonitor monitor;
-  bool monitoring;
-  bool adopted;  /* it may be under way since before this process */
-  bool go_given; /* the migration may be under way */
-  uint64_t prepare_until_ms;
-  GError *error;   /* what the migration's call said, and nobody had asked for an end before */
-  bool have_final; /* from libvirt's event */
-  MigFinalStats final;
-  bool silent; /* libvirtd does not answer the steerer; said once */
-};
 
 void run_free(JobRun *run) {
   worker_free(run->worker);
@@ -234,6 +219,7 @@ static void on_sample(JobRun *run, const WorkerReport *report) {
     job->revision++;
   }
   step_monitor(run, &report->sample);
+  recover_on_sample(run, &report->sample);
   if (report->sample.valid && report->sample.active)
     recorder_note(run->agent, job);
   watch_notify(run->agent, job, false);
@@ -253,223 +239,6 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
     if (run->monitoring)
       mig_monitor_note_refused(&run->monitor, report->action.kind);
   }
-  lifecycle_state_changed(run->agent, job);
-}
-
-/* --- the end of a migration --- */
-
-static void on_returned(JobRun *run, const WorkerReport *report) {
-  Job *job = run->job;
-
-  if (!report->error)
-    return;
-  job_add_event(job, "action", MIG_CAUSE_NONE, "the migration ended with an error, both ends are asked: %s",
-                report->error->message);
-  if (job->failure.cause == MIG_CAUSE_NONE)
-    run->error = g_error_copy(report->error);
-  lifecycle_state_changed(run->agent, job);
-}
-
-static void note_evidence(Job *job, const char *evidence) {
-  g_free(job->evidence);
-  job->evidence = g_strdup(evidence);
-}
-
-/* Of the migration's own error, when nobody had asked for an end. */
-static MigCause cause_of_migration(const GError *error) {
-  static const struct {
-    MigVirtError error;
-    MigCause cause;
-  } causes[] = {
-      {MIG_VIRT_ERROR_UNREACHABLE, MIG_CAUSE_LINK_LOST},
-      {MIG_VIRT_ERROR_TIMEOUT, MIG_CAUSE_LINK_LOST},
-      {MIG_VIRT_ERROR_NO_DOMAIN, MIG_CAUSE_GUEST_STOPPED},
-      {MIG_VIRT_ERROR_NOT_RUNNING, MIG_CAUSE_GUEST_STOPPED},
-      {MIG_VIRT_ERROR_DENIED, MIG_CAUSE_REFUSED},
-      {MIG_VIRT_ERROR_SAME_HOST, MIG_CAUSE_SAME_HOST},
-      {MIG_VIRT_ERROR_EXISTS, MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET},
-      {MIG_VIRT_ERROR_BUSY, MIG_CAUSE_DOMAIN_BUSY},
-      {MIG_VIRT_ERROR_ABORTED, MIG_CAUSE_CANCELLED_ELSEWHERE},
-      {MIG_VIRT_ERROR_UNSUPPORTED, MIG_CAUSE_REFUSED},
-      {MIG_VIRT_ERROR_INVALID, MIG_CAUSE_REFUSED},
-  };
-
-  for (size_t i = 0; i < G_N_ELEMENTS(causes); i++)
-    if (g_error_matches(error, MIG_VIRT_ERROR, (gint)causes[i].error))
-      return causes[i].cause;
-  return MIG_CAUSE_LIBVIRT_ERROR;
-}
-
-/* The final count: libvirt's event at the source has it, else the target. */
-static void take_final_stats(JobRun *run, const WorkerReport *report) {
-  const MigFinalStats *final = run->have_final ? &run->final : report->have_final ? &report->final : NULL;
-  Job *job = run->job;
-
-  if (!final)
-    return;
-  job->have_total_time = final->total_time_ms > 0;
-  job->total_time_ms = final->total_time_ms;
-  job->have_downtime = final->have_downtime;
-  job->downtime_ms = final->downtime_ms;
-  job->have_transferred = final->transferred_bytes > 0;
-  job->transferred_bytes = final->transferred_bytes;
-}
-
-static void settle_moved(JobRun *run, const WorkerReport *report) {
-  Job *job = run->job;
-
-  if (job->failure.cause != MIG_CAUSE_NONE) {
-    job_add_event(job, "warning", job->failure.cause,
-                  "the end that was asked for (%s) came too late: it had moved",
-                  mig_cause_name(job->failure.cause));
-    job_clear_failure(job);
-  }
-  take_final_stats(run, report);
-  if (!job->have_total_time && job->started_ms > 0) {
-    job->have_total_time = true;
-    job->total_time_ms = agent_now_ms() - job->started_ms;
-  }
-  lifecycle_finish(run->agent, job, MIG_PHASE_SUCCEEDED, "target", g_strdup(report->evidence));
-}
-
-/* The record said that it may be on its way, and it never was: the agent was killed in between. */
-static void begin_anew(JobRun *run) {
-  Agent *agent = run->agent;
-  Job *job = run->job;
-
-  g_clear_pointer(&job->run, run_free);
-  recorder_forget(agent, job);
-  job->started_ms = 0;
-  job->started_usec = 0;
-  lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING,
-                        "the agent was restarted before the migration had begun; the checks begin anew");
-  run_start(agent, job, false);
-  lifecycle_state_changed(agent, job);
-}
-
-static void settle_unmoved(JobRun *run, const WorkerReport *report) {
-  Job *job = run->job;
-
-  if (run->adopted && !job->begun && job->phase == MIG_PHASE_RECOVERING &&
-      job->failure.cause == MIG_CAUSE_NONE) {
-    begin_anew(run);
-    return;
-  }
-
-  if (run->error)
-    job_note_failure(job, cause_of_migration(run->error), run->error, "%s", run->error->message);
-  else
-    job_note_failure(
-        job, MIG_CAUSE_LIBVIRT_ERROR, NULL,
-        "the migration ended while the agent was away, and libvirt no longer says why: see its log");
-  lifecycle_finish(run->agent, job, lifecycle_phase_of_cause(job->failure.cause), "source",
-                   g_strdup(report->evidence));
-}
-
-static void settle_gone(JobRun *run, const WorkerReport *report) {
-  job_note_failure(run->job, MIG_CAUSE_GUEST_STOPPED, run->error, "%s", report->evidence);
-  lifecycle_finish(run->agent, run->job, MIG_PHASE_FAILED, "none", g_strdup(report->evidence));
-}
-
-static void settle_split(JobRun *run, const WorkerReport *report) {
-  Job *job = run->job;
-
-  job_note_failure(job, MIG_CAUSE_INTERNAL, run->error,
-                   "both ends have a live copy: touch neither before it is known which one is the guest (%s)",
-                   report->evidence);
-  log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_SPLIT, "both ends have a live copy; nothing was touched: %s",
-          report->evidence);
-  lifecycle_finish(run->agent, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
-}
-
-static void on_settled(JobRun *run, const WorkerReport *report) {
-  if (report->left) {
-    note_evidence(run->job, report->evidence);
-    job_add_event(run->job, "warning", MIG_CAUSE_NONE, "%s", report->left);
-    log_job(run->job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "%s (%s)", report->left, report->evidence);
-  }
-  switch (report->verdict) {
-  case MIG_VERDICT_SUCCEEDED:
-    settle_moved(run, report);
-    return;
-  case MIG_VERDICT_AT_SOURCE:
-    settle_unmoved(run, report);
-    return;
-  case MIG_VERDICT_GONE:
-    settle_gone(run, report);
-    return;
-  case MIG_VERDICT_SPLIT:
-    settle_split(run, report);
-    return;
-  case MIG_VERDICT_WAIT:
-  case MIG_VERDICT_RECOVER:
-  case MIG_VERDICT_COUNT:
-    break;
-  }
-  g_return_if_reached();
-}
-
-static void on_unsettled(JobRun *run, const WorkerReport *report) {
-  bool operator= report->awaits == MIG_AWAITS_OPERATOR;
-  Job *job = run->job;
-
-  note_evidence(job, report->evidence);
-  job_set_next_action(job, report->plan);
-  if (job->phase == MIG_PHASE_MIGRATING)
-    lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
-  else
-    job_add_event(job, operator? "warning" : "action", MIG_CAUSE_NONE, "%s", report->evidence);
-  log_job(job, operator? LOG_ERR : LOG_WARNING,
-               operator? NAMES_MESSAGE_JOB_NEEDS_OPERATOR : NAMES_MESSAGE_JOB_OUTCOME_UNKNOWN,
-          "where it runs is not settled yet: %s", report->evidence);
-  lifecycle_state_changed(run->agent, job);
-}
-
-static void on_resuming(JobRun *run, const WorkerReport *report) {
-  Job *job = run->job;
-
-  job->stage = MIG_STAGE_POST_COPY;
-  if (job->phase == MIG_PHASE_MIGRATING)
-    lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
-  else
-    job_add_event(job, "action", MIG_CAUSE_NONE, "resume of the post-copy: %s",
-                  report->error ? report->error->message : "done");
-  log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_RECOVERING,
-          "post-copy is cut (%s); the last try to resume it: %s", report->evidence,
-          report->error ? report->error->message : "worked");
-}
-
-/* The other actions on a domain: rare enough to be told each time, with what they rest on. */
-static void on_domain_touched(JobRun *run, const WorkerReport *report) {
-  const char *result = report->error ? report->error->message : "done";
-  Job *job = run->job;
-
-  if (job->phase == MIG_PHASE_MIGRATING)
-    lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
-  job_add_event(job, report->error ? "warning" : "action", MIG_CAUSE_NONE, "%s (%s): %s", report->plan,
-                report->evidence, result);
-  log_job(job, report->error ? LOG_WARNING : LOG_NOTICE, NAMES_MESSAGE_JOB_DOMAIN_TOUCHED, "%s (%s): %s",
-          report->plan, report->evidence, result);
-}
-
-static void on_touched(JobRun *run, const WorkerReport *report) {
-  note_evidence(run->job, report->evidence);
-  job_set_next_action(run->job, report->plan);
-  if (report->touch == MIG_TOUCH_RESUME_POST_COPY)
-    on_resuming(run, report);
-  else
-    on_domain_touched(run, report);
-  lifecycle_state_changed(run->agent, run->job);
-}
-
-static void on_attached(JobRun *run, const WorkerReport *report) {
-  Job *job = run->job;
-
-  job_set_next_action(job, NULL);
-  if (job->phase == MIG_PHASE_RECOVERING)
-    lifecycle_enter_phase(run->agent, job, MIG_PHASE_MIGRATING, report->evidence);
-  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_ADOPTED, "the migration is under way, and is steered on: %s",
-          report->evidence);
   lifecycle_state_changed(run->agent, job);
 }
 
@@ -493,19 +262,22 @@ static void on_report(Worker *worker, const WorkerReport *report, gpointer user_
     on_acted(run, report);
     break;
   case WORKER_RETURNED:
-    on_returned(run, report);
+    outcome_on_returned(run, report);
     break;
   case WORKER_ATTACHED:
-    on_attached(run, report);
+    recover_on_attached(run, report);
     break;
   case WORKER_UNSETTLED:
-    on_unsettled(run, report);
+    recover_on_unsettled(run, report);
+    break;
+  case WORKER_TOUCHING:
+    recover_on_touching(run, report);
     break;
   case WORKER_TOUCHED:
-    on_touched(run, report);
+    recover_on_touched(run, report);
     break;
   case WORKER_SETTLED:
-    on_settled(run, report);
+    outcome_on_settled(run, report);
     break;
   }
 }
@@ -601,6 +373,8 @@ void run_tick(JobRun *run, uint64_t now_ms) {
     if (action.kind != MIG_ACTION_NONE)
       take_action(run, &action);
   }
+  if (run->go_given)
+    recover_tick(run);
   if (run->silent)
     watch_notify(run->agent, job, false);
 }

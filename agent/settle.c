@@ -5,7 +5,12 @@
  * to mig_settle_step(), which decides all the rest: when to look again, what may be done to a domain, when a verdict
  * stands. Here is only what it takes to look and to act, and to report: what is known, when it changes; a migration that is
  * found under way; each action. */
+#include "agent/ask.h"
 #include "agent/worker-private.h"
+
+/* How soon an end that did not answer is asked again, which costs little: asking takes a second or more where nothing
+ * answers, and what is refused at once is so nearby. */
+#define NO_ANSWER_PAUSE_MS 300
 
 /* Both ends, as they answer now. */
 typedef struct Ends {
@@ -23,46 +28,42 @@ static void ends_clear(Ends *ends) {
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Ends, ends_clear)
 
-static void ask_source(Worker *worker, Ends *ends) {
-  HypervisorConn *conn =
-      hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, &ends->source_error);
-  MigDomainStatus status = {0};
+typedef struct Settling {
+  Worker *worker;
+  MigSettle settle;
+  Asker *source;
+  Asker *target;
+  bool paused;
+  unsigned tries; /* of the resume of a post-copy */
 
-  if (!conn)
-    return;
-  if (worker->driver->ops->domain_status(hypervisor_conn_get(conn), worker->domain_uuid, &status,
-                                         &ends->source_error)) {
-    ends->look.source = status.state;
-    ends->look.source_defined = status.persistent;
-    ends->look.job_active = status.job_active;
-  }
-  hypervisor_release(conn, ends->source_error);
-}
+  /* What was reported last, so that only news is. */
+  bool attached;
+  MigAwaits awaits;
+  char *evidence;
+  MigSettleLook told;
+} Settling;
 
-/* Keeps the target's connection in *conn while it works. */
-static void ask_target(Worker *worker, MigConn **conn, Ends *ends) {
-  const MigDriverOps *ops = worker->driver->ops;
-  MigDomainStatus status = {0};
+static void look(Settling *settling, Ends *ends) {
+  Worker *worker = settling->worker;
+  AskAnswer answer = {0};
 
-  if (*conn && !ops->is_alive(*conn)) {
-    ops->close(*conn);
-    *conn = NULL;
+  ends->look.began_ms = worker_now_ms();
+  ends->look.completed = worker_is_completed(worker);
+  ends->look.call_taken = worker->call_taken;
+  /* The source first: see mig_verdict_answer(). */
+  if (asker_status(settling->source, &answer, &ends->source_error)) {
+    ends->look.source = answer.status.state;
+    ends->look.source_defined = answer.status.persistent;
+    ends->look.job_active = answer.status.job_active;
   }
-  if (!*conn)
-    *conn = ops->open(worker->driver, worker->target_uri, worker->connect_timeout_ms, NULL, NULL,
-                      &ends->target_error);
-  if (!*conn)
-    return;
-  if (ops->domain_status(*conn, worker->domain_uuid, &status, &ends->target_error)) {
-    ends->look.target = status.state;
-    ends->look.target_defined = status.persistent;
-    ends->look.target_start_failed = status.start_failed;
-    if (status.state == MIG_END_RUNNING || status.state == MIG_END_PAUSED)
-      ends->have_final = ops->final_stats(*conn, worker->domain_uuid, &ends->final, NULL);
-  } else {
-    ops->close(*conn);
-    *conn = NULL;
+  if (asker_status(settling->target, &answer, &ends->target_error)) {
+    ends->look.target = answer.status.state;
+    ends->look.target_defined = answer.status.persistent;
+    ends->look.target_start_failed = answer.status.start_failed;
+    ends->have_final = answer.have_final;
+    ends->final = answer.final;
   }
+  ends->look.ended_ms = worker_now_ms();
 }
 
 static char *describe_ends(const Ends *ends, const char *why) {
@@ -75,130 +76,129 @@ static char *describe_ends(const Ends *ends, const char *why) {
 
 /* --- the actions --- */
 
-static bool resume_post_copy(Worker *worker, MigConn *source, GError **error) {
+/* Sits in it until the post-copy has ended, or is cut again. */
+static bool resume_post_copy(Settling *settling, GError **error) {
+  Worker *worker = settling->worker;
   MigMigrateRequest request = {
       .target_uri = worker->target_uri,
       .migrate_uri = worker->migrate_uri,
       .policy = worker->policy,
       .resume_post_copy = true,
   };
+  HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, error);
+  g_autoptr(GError) failure = NULL;
+  bool ok;
 
+  if (!conn)
+    return false;
   g_strlcpy(request.uuid, worker->domain_uuid, sizeof request.uuid);
-  return worker->driver->ops->migrate(source, &request, error);
+  ok = worker->driver->ops->migrate(hypervisor_conn_get(conn), &request, &failure);
+  hypervisor_release(conn, failure);
+  if (!ok)
+    g_propagate_error(error, g_steal_pointer(&failure));
+  return ok;
 }
 
-static bool resume_source(Worker *worker, MigConn *source, GError **error) {
-  return worker->driver->ops->resume(source, worker->domain_uuid, error);
+static bool resume_source(Settling *settling, GError **error) {
+  return asker_resume(settling->source, error);
 }
 
-static bool undefine(Worker *worker, MigConn *conn, GError **error) {
-  return worker->driver->ops->undefine(conn, worker->domain_uuid, error);
+static bool undefine_target(Settling *settling, GError **error) {
+  return asker_undefine(settling->target, error);
 }
 
-static const struct {
-  bool at_target;
-  bool (*take)(Worker *worker, MigConn *conn, GError **error);
-} touches[] = {
-    [MIG_TOUCH_RESUME_POST_COPY] = {false, resume_post_copy},
-    [MIG_TOUCH_RESUME_SOURCE] = {false, resume_source},
-    [MIG_TOUCH_UNDEFINE_TARGET] = {true, undefine},
-    [MIG_TOUCH_UNDEFINE_SOURCE] = {false, undefine},
+static bool undefine_source(Settling *settling, GError **error) {
+  return asker_undefine(settling->source, error);
+}
+
+static bool (*const touches[])(Settling *settling, GError **error) = {
+    [MIG_TOUCH_RESUME_POST_COPY] = resume_post_copy,
+    [MIG_TOUCH_RESUME_SOURCE] = resume_source,
+    [MIG_TOUCH_UNDEFINE_TARGET] = undefine_target,
+    [MIG_TOUCH_UNDEFINE_SOURCE] = undefine_source,
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(touches) == MIG_TOUCH_COUNT);
 
-/* The target's connection is the one that it just answered on. */
-static bool take(Worker *worker, MigConn *target, MigTouch touch, GError **error) {
-  HypervisorConn *conn;
+static void touch(Settling *settling, const MigSettleStep *step, const char *evidence) {
+  WorkerReport report = {.touch = step->touch, .plan = step->plan};
+  uint64_t again_ms;
   bool ok;
 
-  if (touches[touch].at_target)
-    return touches[touch].take(worker, target, error);
-  conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, error);
-  if (!conn)
-    return false;
-  ok = touches[touch].take(worker, hypervisor_conn_get(conn), error);
-  hypervisor_release(conn, error && *error ? *error : NULL);
-  return ok;
+  settling->attached = false;
+  report.tries = step->touch == MIG_TOUCH_RESUME_POST_COPY ? ++settling->tries : 1;
+  report.kind = WORKER_TOUCHING;
+  report.evidence = g_strdup(evidence);
+  worker_post(settling->worker, &report);
+
+  report.error = NULL;
+  ok = touches[step->touch](settling, &report.error);
+  again_ms = mig_settle_note_touched(&settling->settle, worker_now_ms(), step->touch, ok);
+  report.kind = WORKER_TOUCHED;
+  report.again_ms = ok ? 0 : again_ms;
+  report.evidence = g_strdup(evidence);
+  worker_post(settling->worker, &report);
 }
 
 /* --- the loop --- */
 
-/* What was reported last, so that only news is. */
-typedef struct Said {
-  bool attached;
-  MigAwaits awaits;
-  char *evidence;
-} Said;
-
-static void say_attached(Worker *worker, Said *said, const char *evidence) {
-  if (!said->attached)
-    worker_post(worker, &(WorkerReport){.kind = WORKER_ATTACHED, .evidence = g_strdup(evidence)});
-  said->attached = true;
-  g_clear_pointer(&said->evidence, g_free);
+static void say_attached(Settling *settling, const char *evidence) {
+  if (!settling->attached)
+    worker_post(settling->worker, &(WorkerReport){.kind = WORKER_ATTACHED, .evidence = g_strdup(evidence)});
+  settling->attached = true;
+  g_clear_pointer(&settling->evidence, g_free);
 }
 
-static void say_unsettled(Worker *worker, Said *said, const MigSettleStep *step, const char *evidence) {
-  said->attached = false;
-  if (g_strcmp0(said->evidence, evidence) == 0 && said->awaits == step->awaits)
+/* Words change more often than what they mean: an end that does not answer has many ways not to. */
+static void say_unsettled(Settling *settling, const MigSettleStep *step, const Ends *ends,
+                          const char *evidence) {
+  bool news = settling->attached || !settling->evidence || settling->awaits != step->awaits ||
+              settling->told.source != ends->look.source || settling->told.target != ends->look.target ||
+              settling->told.job_active != ends->look.job_active;
+
+  settling->attached = false;
+  if (!news && g_strcmp0(settling->evidence, evidence) == 0)
     return;
-  g_free(said->evidence);
-  said->evidence = g_strdup(evidence);
-  said->awaits = step->awaits;
-  worker_post(worker, &(WorkerReport){.kind = WORKER_UNSETTLED,
-                                      .awaits = step->awaits,
-                                      .plan = step->plan,
-                                      .evidence = g_strdup(evidence)});
+  g_free(settling->evidence);
+  settling->evidence = g_strdup(evidence);
+  settling->awaits = step->awaits;
+  settling->told = ends->look;
+  worker_post(settling->worker, &(WorkerReport){.kind = WORKER_UNSETTLED,
+                                                .awaits = step->awaits,
+                                                .plan = step->plan,
+                                                .news = news,
+                                                .evidence = g_strdup(evidence)});
 }
 
-static void touch(Worker *worker, MigSettle *settle, MigConn *target, const MigSettleStep *step,
-                  const char *evidence) {
-  GError *error = NULL;
-  bool ok = take(worker, target, step->touch, &error);
-
-  mig_settle_note_touched(settle, worker_now_ms(), step->touch, ok);
-  worker_post(worker, &(WorkerReport){.kind = WORKER_TOUCHED,
-                                      .touch = step->touch,
-                                      .plan = step->plan,
-                                      .evidence = g_strdup(evidence),
-                                      .error = error});
-}
-
-static void look(Worker *worker, MigConn **target, Ends *ends) {
-  ends->look.began_ms = worker_now_ms();
-  ends->look.completed = worker_is_completed(worker);
-  ends->look.call_taken = worker->call_taken;
-  /* The source first: see mig_verdict_answer(). */
-  ask_source(worker, ends);
-  ask_target(worker, target, ends);
-  ends->look.ended_ms = worker_now_ms();
+static bool unanswered(const Ends *ends) {
+  return ends->look.source == MIG_END_UNKNOWN || ends->look.target == MIG_END_UNKNOWN;
 }
 
 /* True: a verdict stands, and was reported. */
-static bool go_on(Worker *worker, MigSettle *settle, Said *said, MigConn *target, const Ends *ends) {
+static bool go_on(Settling *settling, const Ends *ends) {
   g_autofree char *evidence = NULL;
   MigSettleStep step;
 
-  mig_settle_step(settle, &ends->look, &step);
+  mig_settle_step(&settling->settle, &ends->look, &step);
   evidence = describe_ends(ends, step.why);
   switch (step.next) {
   case MIG_SETTLE_DONE:
-    worker_post(worker, &(WorkerReport){.kind = WORKER_SETTLED,
-                                        .verdict = step.verdict,
-                                        .left = step.left,
-                                        .evidence = g_steal_pointer(&evidence),
-                                        .have_final = ends->have_final,
-                                        .final = ends->final});
+    worker_post(settling->worker, &(WorkerReport){.kind = WORKER_SETTLED,
+                                                  .verdict = step.verdict,
+                                                  .left = step.left,
+                                                  .evidence = g_steal_pointer(&evidence),
+                                                  .have_final = ends->have_final,
+                                                  .final = ends->final});
     return true;
   case MIG_SETTLE_TOUCH:
-    said->attached = false;
-    touch(worker, settle, target, &step, evidence);
+    touch(settling, &step, evidence);
     return false;
   case MIG_SETTLE_LOOK:
     if (step.under_way)
-      say_attached(worker, said, evidence);
+      say_attached(settling, evidence);
     else if (step.verdict == MIG_VERDICT_WAIT)
-      say_unsettled(worker, said, &step, evidence);
-    worker_pause_ms(worker, step.wait_ms);
+      say_unsettled(settling, &step, ends, evidence);
+    worker_pause_ms(settling->worker,
+                    unanswered(ends) ? MIN(step.wait_ms, NO_ANSWER_PAUSE_MS) : step.wait_ms);
     return false;
   }
   g_return_val_if_reached(true);
@@ -206,23 +206,26 @@ static bool go_on(Worker *worker, MigSettle *settle, Said *said, MigConn *target
 
 void worker_settle(Worker *worker) {
   MigSettleRecord record = worker_get_record(worker);
-  MigConn *target = NULL;
-  bool paused = record.paused_by_agent, settled = false;
-  MigSettle settle;
-  Said said = {0};
+  Settling settling = {
+      .worker = worker,
+      .source = asker_new(worker->driver, worker->hypervisor, NULL, worker->domain_uuid),
+      .target = asker_new(worker->driver, worker->hypervisor, worker->target_uri, worker->domain_uuid),
+      .paused = record.paused_by_agent,
+  };
+  bool settled = false;
 
-  mig_settle_init(&settle, &record);
-  while (!settled) {
+  mig_settle_init(&settling.settle, &record);
+  while (!settled && !worker_is_over(worker)) {
     g_auto(Ends) ends = {0};
 
     record = worker_get_record(worker);
-    if (record.paused_by_agent && !paused)
-      mig_settle_note_paused(&settle);
-    paused = record.paused_by_agent;
-    look(worker, &target, &ends);
-    settled = go_on(worker, &settle, &said, target, &ends);
+    if (record.paused_by_agent && !settling.paused)
+      mig_settle_note_paused(&settling.settle);
+    settling.paused = record.paused_by_agent;
+    look(&settling, &ends);
+    settled = go_on(&settling, &ends);
   }
-  g_free(said.evidence);
-  if (target)
-    worker->driver->ops->close(target);
+  g_free(settling.evidence);
+  asker_free(settling.source);
+  asker_free(settling.target);
 }

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A worker's steering thread: reads how far the migration is, and carries out what the main thread decided. */
+/* A worker's steering thread: carries out what the main thread decided. */
 #include "agent/worker-private.h"
 
 #define ABORT_REPEAT_MS 1000
+#define IDLE_MS         60000 /* it is woken up by commands */
+
+static const char *describe(const Command *command) {
+  return command->kind == COMMAND_ACT ? mig_action_name(command->action.kind) : "new bandwidth limit";
+}
 
 /* What came of it is only known if libvirt said so. */
 static bool pause_guest(Worker *worker, MigConn *conn, GError **error) {
@@ -73,75 +78,49 @@ static void run_command(Worker *worker, MigConn *conn, const Command *command, M
   }
 }
 
-static void poll_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, GError **error) {
-  WorkerReport report = {.kind = WORKER_SAMPLE};
+static void try_abort(Worker *worker, MigConn *conn, const MigAction *abort, bool *reported) {
+  g_autoptr(GError) refused = NULL;
 
-  if (worker->driver->ops->job_stats(conn, worker->domain_uuid, &report.sample, error)) {
-    report.sample.now_ms = worker_now_ms();
-    if (report.sample.active)
-      report.sample.bandwidth_bytes_per_s =
-          mig_bandwidth_update(bandwidth, report.sample.now_ms,
-                               report.sample.memory_processed_bytes + report.sample.disk_processed_bytes);
-  } else {
-    report.sample = (MigSample){.now_ms = worker_now_ms()};
-    report.error = *error ? g_error_copy(*error) : NULL;
+  if ((act(worker, conn, abort, &refused) ||
+       !g_error_matches(refused, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING)) &&
+      !*reported) {
+    report_acted(worker, abort, g_steal_pointer(&refused));
+    *reported = true;
   }
-  if (!g_atomic_int_compare_and_exchange(&worker->sample_on_its_way, 0, 1)) {
-    g_clear_error(&report.error);
-    return;
-  }
-  worker_post(worker, &report);
 }
 
 void worker_steer(Worker *worker) {
   MigAction abort = {.kind = MIG_ACTION_NONE};
-  MigBandwidth bandwidth = {0};
-  uint64_t abort_again_ms = 0, poll_ms = 0;
+  uint64_t abort_again_ms = 0;
   bool abort_reported = false;
 
   while (!worker_is_over(worker)) {
     uint64_t now = worker_now_ms();
-    uint64_t next = abort.kind == MIG_ACTION_ABORT ? MIN(poll_ms, abort_again_ms) : poll_ms;
-    g_autofree Command *command =
-        g_async_queue_timeout_pop(worker->commands, next > now ? (next - now) * 1000 : 0);
+    uint64_t wait_ms = abort.kind != MIG_ACTION_ABORT ? IDLE_MS
+                       : abort_again_ms > now         ? abort_again_ms - now
+                                                      : 0;
+    g_autofree Command *command = g_async_queue_timeout_pop(worker->commands, wait_ms * 1000);
     g_autoptr(GError) error = NULL;
     HypervisorConn *conn;
 
     if (worker_is_over(worker))
       break;
+    if (!command && abort.kind != MIG_ACTION_ABORT)
+      continue;
     conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, &error);
     if (!conn) {
-      WorkerReport report = {
-          .kind = WORKER_SAMPLE, .sample.now_ms = worker_now_ms(), .error = g_error_copy(error)};
-
       if (command)
         g_async_queue_push_front(worker->commands, g_steal_pointer(&command));
-      if (g_atomic_int_compare_and_exchange(&worker->sample_on_its_way, 0, 1))
-        worker_post(worker, &report);
-      else
-        g_clear_error(&report.error);
       continue;
     }
-    if (command) {
+    worker_note_call(worker, WORKER_THREAD_STEER, command ? describe(command) : "abort");
+    if (command)
       run_command(worker, hypervisor_conn_get(conn), command, &abort);
-      if (abort.kind == MIG_ACTION_ABORT && abort_again_ms == 0)
-        abort_again_ms = worker_now_ms();
-    }
     if (abort.kind == MIG_ACTION_ABORT && worker_now_ms() >= abort_again_ms) {
-      g_autoptr(GError) refused = NULL;
-
-      if ((act(worker, hypervisor_conn_get(conn), &abort, &refused) ||
-           !g_error_matches(refused, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING)) &&
-          !abort_reported) {
-        report_acted(worker, &abort, g_steal_pointer(&refused));
-        abort_reported = true;
-      }
+      try_abort(worker, hypervisor_conn_get(conn), &abort, &abort_reported);
       abort_again_ms = worker_now_ms() + ABORT_REPEAT_MS;
     }
-    if (worker_now_ms() >= poll_ms) {
-      poll_sample(worker, hypervisor_conn_get(conn), &bandwidth, &error);
-      poll_ms = worker_now_ms() + worker->poll_interval_ms;
-    }
-    hypervisor_release(conn, error);
+    worker_note_call(worker, WORKER_THREAD_STEER, NULL);
+    hypervisor_release(conn, NULL);
   }
 }

@@ -16,6 +16,12 @@ typedef struct Command {
   uint64_t post_copy_bytes_per_s;
 } Command;
 
+/* What a thread asked of libvirt, and has not been answered yet. */
+typedef struct WorkerCall {
+  const char *what; /* static; NULL: nothing */
+  uint64_t since_ms;
+} WorkerCall;
+
 struct Worker {
   gint refs;
   Hypervisor *hypervisor;
@@ -39,13 +45,15 @@ struct Worker {
   GAsyncQueue *commands; /* Command */
   gint sample_on_its_way;
 
+  WorkerCall calls[WORKER_THREAD_COUNT]; /* under the mutex */
+
   bool call_taken; /* the caller's own: as in MigSettleLook */
 
   GMutex mutex;
   GCond cond;
   MigSettleRecord record; /* what was known before anything moved; later changes: paused_by_agent */
   WorkerOrder order;
-  bool over;      /* the steerer is to end */
+  bool over;      /* the threads are to end, as soon as they can */
   bool completed; /* libvirt said that the migration was completed */
   bool hurry;
 };
@@ -72,8 +80,11 @@ void worker_set_record(Worker *worker, const MigSettleRecord *record);
 /* The answer came from libvirt, and not from a connection that broke: what was asked is not still on its way to it. */
 bool worker_is_answer(const GError *error);
 
-/* Is the steerer to end? */
+/* Are the threads to end? */
 bool worker_is_over(Worker *worker);
+
+/* A call of libvirt's that answers at once begins, on this thread, or, with NULL, is over. */
+void worker_note_call(Worker *worker, WorkerThread thread, const char *what);
 
 /* --- prepare.c --- */
 
@@ -82,8 +93,13 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts);
 
 /* --- steer.c --- */
 
-/* Until worker_is_over(). */
+/* Carries out what it is told, until worker_is_over(). */
 void worker_steer(Worker *worker);
+
+/* --- numbers.c --- */
+
+/* Reports the numbers of the migration, until worker_is_over(). */
+void worker_count(Worker *worker);
 
 /* --- settle.c --- */
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two threads that do one migration.
+/* The threads that do one migration.
  *
  * Theory of Operation. The *caller* prepares (facts of the domain, of both hosts, and what keeps it from moving),
  * reports that, waits for the main thread's word, sits in the driver's migrate(), and then, whatever that returned,
  * asks both ends until a verdict stands: a failed call does not mean that the domain did not move, and a broken
- * connection means nothing at all. The *steerer* lives while a migration may be under way: it reads the numbers
- * and carries out what the main thread decided. With `reattach` the caller goes straight to asking both ends, while
- * the steerer steers what it finds. This file has the threads and the main thread's side; what the caller does before
- * the migration is in prepare.c, what it does after it in settle.c, and the steerer in steer.c.
+ * connection means nothing at all. Two more live while a migration may be under way: the *steerer*
+ * carries out what the main thread decided, the *counter* reads the numbers; two, so that an abort does not wait for
+ * numbers that hang. With `reattach` the caller goes straight to asking both ends, while these two steer what it
+ * finds. This file has the threads and the main thread's side; what the caller does before
+ * the migration is in prepare.c, what it does after it in settle.c, the steerer in steer.c, the counter in numbers.c.
  *
  * Each thread holds a reference of the Worker, and so may outlive worker_free(): a thread that sits in a call of a
  * hung libvirtd cannot be ended, only left behind. What such a thread reports is dropped.
  *
- * Locks: `mutex` guards order, over, completed and hurry; it is not held over calls. Reports go to the main
+ * Locks: `mutex` guards order, over, completed, hurry, record and calls; it is not held over calls. Reports go to the main
  * context in the order in which a thread posts them. At most one sample is on its way at a time, so a slow main loop
  * is not flooded. */
 #include "agent/worker-private.h"
@@ -122,6 +123,12 @@ bool worker_is_over(Worker *worker) {
   return over;
 }
 
+void worker_note_call(Worker *worker, WorkerThread thread, const char *what) {
+  g_mutex_lock(&worker->mutex);
+  worker->calls[thread] = (WorkerCall){what, worker_now_ms()};
+  g_mutex_unlock(&worker->mutex);
+}
+
 WorkerOrder worker_wait_for_order(Worker *worker) {
   WorkerOrder order;
 
@@ -170,10 +177,27 @@ static gpointer steerer_thread(gpointer data) {
   return NULL;
 }
 
+static gpointer counter_thread(gpointer data) {
+  Worker *worker = data;
+
+  worker_count(worker);
+  worker_unref(worker);
+  return NULL;
+}
+
 static void start_thread(Worker *worker, const char *role, GThreadFunc func) {
   g_autofree char *name = g_strdup_printf("%s-%s", role, worker->name);
 
   g_thread_unref(g_thread_new(name, func, worker_ref(worker)));
+}
+
+static void end_threads(Worker *worker) {
+  g_mutex_lock(&worker->mutex);
+  worker->over = true;
+  worker->hurry = true;
+  g_cond_broadcast(&worker->cond);
+  g_mutex_unlock(&worker->mutex);
+  g_async_queue_push(worker->commands, g_new0(Command, 1));
 }
 
 static gpointer caller_thread(gpointer data) {
@@ -182,13 +206,11 @@ static gpointer caller_thread(gpointer data) {
 
   if (worker->reattach || worker_prepare(worker, &facts)) {
     start_thread(worker, "steer", steerer_thread);
+    start_thread(worker, "count", counter_thread);
     if (!worker->reattach)
       migrate(worker, &facts);
     worker_settle(worker);
-    g_mutex_lock(&worker->mutex);
-    worker->over = true;
-    g_mutex_unlock(&worker->mutex);
-    g_async_queue_push(worker->commands, g_new0(Command, 1));
+    end_threads(worker);
   }
   worker_unref(worker);
   return NULL;
@@ -251,6 +273,7 @@ void worker_free(Worker *worker) {
     return;
   worker->report = NULL;
   worker_cancel(worker);
+  end_threads(worker);
   worker_unref(worker);
 }
 
@@ -269,6 +292,16 @@ void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, uint64_t post_co
   command->bytes_per_s = bytes_per_s;
   command->post_copy_bytes_per_s = post_copy_bytes_per_s;
   g_async_queue_push(worker->commands, command);
+}
+
+uint64_t worker_waits_ms(Worker *worker, WorkerThread thread, const char **ret_what) {
+  WorkerCall call;
+
+  g_mutex_lock(&worker->mutex);
+  call = worker->calls[thread];
+  g_mutex_unlock(&worker->mutex);
+  *ret_what = call.what;
+  return call.what ? MAX(worker_now_ms() - call.since_ms, 1) : 0;
 }
 
 void worker_note_job_done(Worker *worker, bool completed) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two threads that do one migration: one sits in it, one steers it. They know no job, only their request. */
+/* The threads that do one migration: one sits in it, one steers it, one reads how far it is. They know no job, only their
+ * request. */
 #pragma once
 
 #include "agent/hypervisor.h"
@@ -24,6 +25,8 @@ typedef struct WorkerRequest {
   unsigned poll_interval_ms;
 } WorkerRequest;
 
+typedef enum WorkerThread { WORKER_THREAD_STEER, WORKER_THREAD_NUMBERS, WORKER_THREAD_COUNT } WorkerThread;
+
 typedef enum WorkerReportKind {
   WORKER_PREPARED, /* domain, record: facts, probe: what was measured. It waits for worker_go() or worker_cancel() */
   WORKER_REFUSED,   /* cause, hold, error: nothing was moved. The last report */
@@ -32,8 +35,9 @@ typedef enum WorkerReportKind {
   WORKER_ACTED,     /* action, and error if it was refused */
   WORKER_RETURNED,  /* the migration's call came back, with its error, or NULL */
   WORKER_ATTACHED,  /* a migration was found under way */
-  WORKER_UNSETTLED, /* evidence, plan, awaits: no verdict yet. Said when it changes */
-  WORKER_TOUCHED,   /* touch, evidence: one of the actions of settle.h was taken, with its error, or NULL */
+  WORKER_UNSETTLED, /* evidence, plan, awaits, news: no verdict yet. Said when it changes */
+  WORKER_TOUCHING,  /* touch, plan, tries, evidence: one of the actions of settle.h is about to be taken */
+  WORKER_TOUCHED,   /* the same, again_ms: it was, with its error, or NULL */
   WORKER_SETTLED    /* verdict, evidence, what is left, and the target's count. The last report */
 } WorkerReportKind;
 
@@ -51,8 +55,11 @@ typedef struct WorkerReport {
   MigVerdict verdict;
   MigAwaits awaits;
   MigTouch touch;
-  const char *plan; /* static, as in MigSettleStep */
-  const char *left; /* static, or NULL */
+  const char *plan;  /* static, as in MigSettleStep */
+  const char *left;  /* static, or NULL */
+  bool news;         /* more has changed than the words */
+  unsigned tries;    /* this one included */
+  uint64_t again_ms; /* monotonic: the next try is not before; 0: none is needed */
   char *evidence;
   bool have_final;
   MigFinalStats final;
@@ -83,6 +90,10 @@ void worker_act(Worker *worker, const MigAction *action);
 
 /* Sets the bandwidth limits of the running migration. 0: none. */
 void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s);
+
+/* How long, in ms, the thread has been waiting for the answer to a call that is answered at once by a libvirtd in good
+ * health; 0: it is not. ret_what: the call, static. */
+uint64_t worker_waits_ms(Worker *worker, WorkerThread thread, const char **ret_what);
 
 /* Libvirt said that the job ended, with the migration completed or not: both ends are asked at once instead of after
  * the current pause. From any thread. */

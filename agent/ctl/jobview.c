@@ -66,6 +66,14 @@ static const Field progress_numbers[] = {
     FIELD("post_copy_requests", post_copy_requests),
     FIELD("age_ms", age_ms),
 };
+static const Field recovery_strings[] = {FIELD("evidence", recovery_evidence),
+                                         FIELD("error", recovery_error)};
+static const Field recovery_numbers[] = {
+    FIELD("since_usec_realtime", recovery_since_us),
+    FIELD("tries", recovery_tries),
+    FIELD("tried_usec_realtime", recovery_tried_us),
+    FIELD("again_usec_realtime", recovery_again_us),
+};
 static const Field forecast_numbers[] = {
     FIELD("total_time_ms", forecast_total_ms),
     FIELD("pause_ms", forecast_pause_ms),
@@ -115,6 +123,7 @@ bool job_view_read(json_t *job, JobView *ret) {
   const char *direction = json_string_of(job, "direction");
   json_t *progress = json_object_get(job, "progress"), *failure = json_object_get(job, "failure");
   json_t *result = json_object_get(job, "result"), *pending = json_object_get(job, "pending");
+  json_t *recovery = json_object_get(job, "recovery");
   int value;
 
   READ_STRINGS(job, job_strings);
@@ -124,6 +133,8 @@ bool job_view_read(json_t *job, JobView *ret) {
   READ_STRINGS(pending, pending_strings);
   READ_NUMBERS(pending, pending_numbers);
   READ_NUMBERS(progress, progress_numbers);
+  READ_STRINGS(recovery, recovery_strings);
+  READ_NUMBERS(recovery, recovery_numbers);
   read_forecast(json_object_get(job, "forecast"), &view);
   READ_STRINGS(failure, failure_strings);
   READ_NUMBERS(failure, failure_numbers);

@@ -32,6 +32,10 @@ typedef struct JobView {
   int64_t disk_total, disk_processed, disk_remaining;
   int64_t bandwidth, dirty_rate, iteration, throttle_pct, expected_downtime_ms, post_copy_requests, age_ms;
 
+  /* recovery */
+  const char *recovery_evidence, *recovery_error;
+  int64_t recovery_since_us, recovery_tries, recovery_tried_us, recovery_again_us;
+
   /* forecast */
   bool has_forecast;
   MigStage forecast_way; /* NONE: no permitted way ends it */

@@ -140,6 +140,32 @@ static void print_pending(Term *term, const JobView *job) {
               job->pending_until_us >= 0 ? format_time(job->pending_until_us).text : "");
 }
 
+static char *seconds_from_now(int64_t time_us, int64_t now_us) {
+  int64_t ms = ABS(time_us - now_us) / 1000;
+
+  return g_strdup_printf(time_us > now_us ? "in %s" : "%s ago", format_duration_ms(ms).text);
+}
+
+/* What holds it up, and what is being tried. */
+static void print_recovery(Term *term, const JobView *job) {
+  int64_t now_us = g_get_real_time();
+  g_autofree char *tried = NULL, *again = NULL;
+
+  print_field(term, "recovering", "for %s, since %s",
+              format_duration_ms((now_us - job->recovery_since_us) / 1000).text,
+              format_time(job->recovery_since_us).text);
+  if (job->recovery_evidence)
+    print_field(term, "seen", "%s", job->recovery_evidence);
+  if (job->recovery_tries < 1 || job->recovery_tried_us < 0)
+    return;
+  tried = seconds_from_now(job->recovery_tried_us, now_us);
+  again = job->recovery_again_us > now_us ? seconds_from_now(job->recovery_again_us, now_us) : NULL;
+  print_field(term, "tried", "%" G_GINT64_FORMAT " time%s to resume the post-copy, last %s%s%s%s%s",
+              job->recovery_tries, job->recovery_tries == 1 ? "" : "s", tried,
+              job->recovery_error ? ": " : "", job->recovery_error ? job->recovery_error : "",
+              again ? "; again at the soonest " : "", again ? again : "");
+}
+
 static void print_state(Term *term, const JobView *job) {
   ProgressInput input = {
       .job = job, .percent = MAX(job->percent, 0), .now_us = g_get_real_time(), .away_ms = -1};
@@ -151,6 +177,8 @@ static void print_state(Term *term, const JobView *job) {
   print_field(term, "phase", "%s, %s", mig_phase_name(job->phase), progress_stage_words(job->stage));
   if (job->pending_message)
     print_pending(term, job);
+  if (job->recovery_since_us >= 0)
+    print_recovery(term, job);
   if (job->has_progress) {
     g_autofree char *line = progress_line(&input);
 

@@ -319,7 +319,8 @@ static void conclude(MigSettle *settle, unsigned evidence, MigSettleStep *step) 
 static void wait_on(MigSettle *settle, MigSettleStep *step) {
   bool lasts = settle->last.ended_ms >= settle->same_since_ms + MIG_SETTLE_PATIENCE_MS;
 
-  step->under_way = settle->last.job_active;
+  /* The job of a cut post-copy stays, and does nothing. */
+  step->under_way = settle->last.job_active && settle->last.source != MIG_END_PAUSED_POSTCOPY_FAILED;
   /* What the agent was to do lacks evidence. */
   if (step->awaits == MIG_AWAITS_AGENT || (step->awaits == MIG_AWAITS_LIBVIRT && lasts && !step->under_way))
     step->awaits = MIG_AWAITS_OPERATOR;
@@ -356,7 +357,7 @@ void mig_settle_step(MigSettle *settle, const MigSettleLook *look, MigSettleStep
   *ret_step = step;
 }
 
-void mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch, bool ok) {
+uint64_t mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch, bool ok) {
   unsigned pause = TRY_PAUSE_MIN_MS;
 
   /* A post-copy that went on and was cut again is a new one. */
@@ -369,6 +370,7 @@ void mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch,
   /* What was seen before it is of another time. */
   settle->same_since_ms = now_ms;
   settle->pause_ms = PAUSE_MIN_MS;
+  return settle->again_ms;
 }
 
 void mig_settle_note_paused(MigSettle *settle) {

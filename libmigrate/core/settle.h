@@ -119,8 +119,8 @@ void mig_settle_step(MigSettle *settle, const MigSettleLook *look, MigSettleStep
 /* The agent has paused the guest for the migration, since the record was given. */
 void mig_settle_note_paused(MigSettle *settle);
 
-/* The action was taken, or refused. */
-void mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch, bool ok);
+/* The action was taken, or refused. Returns when it may be tried again, as monotonic ms. */
+uint64_t mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch, bool ok);
 
 /* The evidence that the last look gives, as bits of MigEvidence. For tests and messages. */
 unsigned mig_settle_evidence(const MigSettle *settle);

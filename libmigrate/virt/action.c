@@ -61,11 +61,15 @@ static bool run(virConnectPtr vir, virDomainPtr domain, const MigMigrateRequest 
                                                 : "the migration to %s failed",
                       request->target_uri);
   /* The same words of libvirt mean either of two connections. */
-  if (error && g_error_matches(*error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE))
+  if (error && g_error_matches(*error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE)) {
+    bool ours = virConnectIsAlive(vir) != 1;
+
     g_prefix_error(error, "%s: ",
-                   virConnectIsAlive(vir) == 1
-                       ? "the source's libvirtd lost or did not get its connection to the target"
-                       : "the connection to the source's libvirtd broke");
+                   ours ? "the connection to the source's libvirtd broke"
+                        : "the source's libvirtd lost or did not get its connection to the target");
+    if (!ours)
+      (*error)->code = MIG_VIRT_ERROR_PEER_LOST;
+  }
   virResetLastError();
   return false;
 }

@@ -19,6 +19,7 @@ GQuark mig_virt_error_quark(void);
 
 typedef enum MigVirtError {
   MIG_VIRT_ERROR_UNREACHABLE, /* no connection, or it broke during the call */
+  MIG_VIRT_ERROR_PEER_LOST, /* a migration's: the source's libvirtd has no connection to the target's, or lost it */
   MIG_VIRT_ERROR_TIMEOUT,     /* no answer within the bound */
   MIG_VIRT_ERROR_NO_DOMAIN,   /* not defined there */
   MIG_VIRT_ERROR_NOT_RUNNING, /* the operation needs an active domain or job */

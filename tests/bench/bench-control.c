@@ -350,7 +350,7 @@ static void bench_memory_each(void) {
   after = daemon_memory(daemon);
   each = (double)(after.rss - before.rss) / MIGRATIONS;
   report("migration_rss_kib", each, "KiB", "at most 256", each <= 256,
-         "each of 32 under way, with its two threads");
+         "each of 32 under way, with its three threads");
   report("migration_private_kib", (double)(after.private_pages - before.private_pages) / MIGRATIONS, "KiB",
          NULL, true, "");
   report("migration_threads", (double)(after.threads - before.threads) / MIGRATIONS, "threads", NULL, true,

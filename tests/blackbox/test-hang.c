@@ -179,6 +179,87 @@ static void silence_of_libvirt_is_told_and_the_move_goes_on(void **state) {
   assert_events_whole(job);
 }
 
+static double since_ms(gint64 began_us) {
+  return (double)(g_get_monotonic_time() - began_us) / 1000;
+}
+
+/* The source's libvirtd goes away in the middle: that is said soon, however long a connection may take. */
+static void an_open_outcome_is_said_at_once(void **state) {
+  Bb *bb = *state;
+  gint64 began_us;
+  json_t *job;
+
+  bb_configure(bb, "ConnectTimeout=60s\n");
+  bb_start(bb);
+  bb_link_slow(bb);
+  job = client_start(bb_connect(bb), "vm1", NULL);
+  bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
+  began_us = g_get_monotonic_time();
+  bb_set_host(bb, "a", "reachable", json_false());
+  job = bb_await_phase(bb, text_of(job, "id"), "recovering");
+  assert_in_range((unsigned)since_ms(began_us), 0, 3000);
+  assert_non_null(strstr(text_of(job, "recovery.evidence"), "the source does not answer"));
+  bb_set_host(bb, "a", "reachable", json_true());
+  bb_link_fast(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  assert_null(member_of(job, "recovery"));
+  assert_events_whole(job);
+}
+
+static bool says(json_t *job, gconstpointer text) {
+  json_t *evidence = member_of(job, "recovery.evidence");
+
+  return evidence && strstr(json_string_value(evidence), text);
+}
+
+/* The target's libvirtd hangs when both ends are asked: no call waits for it, and an answer is found once it goes on. */
+static void a_target_that_hangs_holds_up_its_own_job_only(void **state) {
+  Bb *bb = *state;
+  json_t *job, *other;
+  Client *client;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  job = client_start(client, "vm1", NULL);
+  bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
+  bb_set_call(bb, "b.domain_status", json_pack("{sb}", "hang", 1));
+  bb_set_call(bb, "migrate", json_pack("{si}", "detach_after_ms", 1));
+  client_call(client, "Abort", json_pack("{ss}", "job", "vm1"));
+  bb_await(bb, text_of(job, "id"), says, "did not answer within 3 s");
+  assert_answers_fast(client, text_of(job, "id"));
+  /* It is asked again and again, but only so many calls are left to hang. */
+  bb_await(bb, text_of(job, "id"), says, "calls to it hang");
+  other = client_start(client, "vm2", NULL);
+  bb_set_call(bb, "b.domain_status", NULL);
+  job = bb_await_phase(bb, text_of(job, "id"), "aborted");
+  assert_text(job, "failure.cause", "USER_ABORT");
+  bb_set_call(bb, "migrate", NULL);
+  bb_link_fast(bb);
+  bb_await_phase(bb, text_of(other, "id"), "succeeded");
+}
+
+static void numbers_that_hang_are_told_and_hold_up_no_action(void **state) {
+  Bb *bb = *state;
+  gint64 began_us;
+  Client *client;
+  json_t *job;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  job = client_start(client, "vm1", NULL);
+  bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
+  bb_set_call(bb, "job_stats", json_pack("{sb}", "hang", 1));
+  job = bb_await_event(bb, text_of(job, "id"), "warning", "has not answered for");
+  assert_text(job, "phase", "migrating");
+  began_us = g_get_monotonic_time();
+  client_call(client, "Abort", json_pack("{ss}", "job", "vm1"));
+  job = bb_await_phase(bb, text_of(job, "id"), "aborted");
+  assert_in_range((unsigned)since_ms(began_us), 0, 5000);
+  assert_text(job, "failure.cause", "USER_ABORT");
+}
+
 int main(void) {
   Tests tests = {0};
 
@@ -188,6 +269,9 @@ int main(void) {
   TESTS_ADD(&tests, a_hung_libvirtd_refuses_a_start_in_time);
   TESTS_ADD(&tests, a_libvirtd_that_is_away_is_said_so);
   TESTS_ADD(&tests, a_hung_target_in_the_checks_ends_at_the_limit);
+  TESTS_ADD(&tests, an_open_outcome_is_said_at_once);
+  TESTS_ADD(&tests, a_target_that_hangs_holds_up_its_own_job_only);
+  TESTS_ADD(&tests, numbers_that_hang_are_told_and_hold_up_no_action);
   TESTS_ADD(&tests, silence_of_libvirt_is_told_and_the_move_goes_on);
   return bb_run(&tests, "hang");
 }

@@ -110,7 +110,8 @@ def draw(seed, number, max_length_ms=60000):
     if rng.random() < SECOND_FAULT:
         others = [kind for kind in FAULTS if kind != first]
         second = rng.choices(others, [FAULTS[kind][0] for kind in others])[0]
-        faults.append(draw_fault(rng, int(rng.random() * SECOND_DELAY_MS), second, max_length_ms))
+        # mostly soon, while there is still something to hit
+        faults.append(draw_fault(rng, int(rng.random() ** 2 * SECOND_DELAY_MS), second, max_length_ms))
     return Case(
         seed=seed,
         number=number,

@@ -66,6 +66,12 @@ static Job *full_job(MigPhase phase) {
     job->next_action = g_strdup("waits");
     job->deadline_ms = 9000;
   }
+  if (phase == MIG_PHASE_RECOVERING)
+    job->recovery = (JobRecovery){.since_usec = 1700000002000005,
+                                  .tries = 3,
+                                  .tried_usec = 1700000002500006,
+                                  .again_usec = 1700000004500007,
+                                  .error = g_strdup("the link is cut")};
   if (job_is_final(job)) {
     job->failure = (JobFailure){.cause = MIG_CAUSE_LINK_LOST,
                                 .phase = MIG_PHASE_MIGRATING,
@@ -346,6 +352,7 @@ static void test_view(void **state) {
   check_type("Job", json);
   check_type("JobSummary", summary);
   assert_int_equal(json_object_get(json, "pending") != NULL, view->phase == MIG_PHASE_PENDING);
+  assert_int_equal(json_object_get(json, "recovery") != NULL, view->phase == MIG_PHASE_RECOVERING);
   assert_int_equal(json_object_get(summary, "pending_reason") != NULL, view->phase == MIG_PHASE_PENDING);
   assert_int_equal(json_object_get(json, "result") != NULL, job_is_final(job));
   assert_int_equal(json_object_get(json, "failure") != NULL, job_is_final(job));

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A run whose outcome is open, or that something holds up: what is said of it, and when.
+ *
+ * Theory of Operation. A job is `recovering` while nobody knows for sure that its migration gets on: an end does not answer,
+ * the two do not fit together yet, a post-copy was cut, or has not moved a byte for STALL_MS, with the guest perhaps
+ * waiting for its memory. It is `migrating` again once libvirt is seen at it, or bytes are seen to flow. What both ends say
+ * goes to the job's evidence, what is tried to its recovery; an event is made of a change only, for a cut may last for
+ * hours and be tried again every two seconds.
+ *
+ * Besides, this notices calls that hang. They hold up nothing but their own thread, so that is a warning. */
+#include "agent/run-private.h"
+
+#include "agent/lifecycle.h"
+#include "agent/log.h"
+#include "agent/watch.h"
+
+#include <inttypes.h>
+
+#define STALL_MS 3000
+#define HANG_MS  5000
+
+/* Two, since the first sample after a cut may have bytes of before it. */
+#define RISES_MIN 2
+
+static bool flows(const JobRun *run) {
+  return run->flow.rises >= RISES_MIN && agent_now_ms() < run->flow.moved_ms + STALL_MS;
+}
+
+static void go_on(JobRun *run, const char *message) {
+  Job *job = run->job;
+
+  job_set_next_action(job, NULL);
+  if (job->phase == MIG_PHASE_RECOVERING)
+    lifecycle_enter_phase(run->agent, job, MIG_PHASE_MIGRATING, message);
+}
+
+/* --- what the worker finds --- */
+
+void recover_on_unsettled(JobRun *run, const WorkerReport *report) {
+  bool operator= report->awaits == MIG_AWAITS_OPERATOR;
+  Job *job = run->job;
+
+  job_set_evidence(job, report->evidence);
+  job_set_next_action(job, report->plan);
+  if (!report->news && job->phase == MIG_PHASE_RECOVERING) {
+    lifecycle_announce(run->agent, job);
+    return;
+  }
+  if (job->phase == MIG_PHASE_MIGRATING)
+    lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
+  else
+    job_add_event(job, operator? "warning" : "action", MIG_CAUSE_NONE, "%s", report->evidence);
+  log_job(job, operator? LOG_ERR : LOG_WARNING,
+               operator? NAMES_MESSAGE_JOB_NEEDS_OPERATOR : NAMES_MESSAGE_JOB_OUTCOME_UNKNOWN,
+          "where it runs is not settled yet: %s", report->evidence);
+  lifecycle_state_changed(run->agent, job);
+}
+
+void recover_on_touching(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+
+  job_set_evidence(job, report->evidence);
+  job_set_next_action(job, report->plan);
+  if (report->touch != MIG_TOUCH_RESUME_POST_COPY)
+    return;
+  job->stage = MIG_STAGE_POST_COPY;
+  job->recovery.tries = report->tries;
+  job->recovery.tried_usec = g_get_real_time();
+  job->recovery.again_usec = 0;
+  if (job->phase == MIG_PHASE_RECOVERING || flows(run)) {
+    lifecycle_announce(run->agent, job);
+    return;
+  }
+  run->flow = (JobFlow){0};
+  lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
+  log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_RECOVERING,
+          "post-copy is cut, and is resumed as soon as that works: %s", report->evidence);
+  lifecycle_state_changed(run->agent, job);
+}
+
+static void on_resumed(JobRun *run, const WorkerReport *report) {
+  JobRecovery *recovery = &run->job->recovery;
+  Job *job = run->job;
+  const char *text = report->error ? report->error->message : NULL;
+
+  /* libvirt lost sight of the stream, QEMU did not. */
+  if (g_error_matches(report->error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STILL_RUNNING))
+    text = "QEMU's stream was not cut, and goes on by itself as soon as the link carries it: it is watched";
+  if (report->again_ms)
+    recovery->again_usec = g_get_real_time() + ((int64_t)report->again_ms - (int64_t)agent_now_ms()) * 1000;
+  if (g_strcmp0(recovery->error, text) == 0 && text) {
+    lifecycle_announce(run->agent, job);
+    return;
+  }
+  g_free(recovery->error);
+  recovery->error = g_strdup(text);
+  job_add_event(job, "action", MIG_CAUSE_NONE, "resume of the post-copy, try %u: %s", recovery->tries,
+                text ? text : "done");
+  log_job(job, text ? LOG_WARNING : LOG_NOTICE, NAMES_MESSAGE_JOB_RECOVERING,
+          "resume of the post-copy, try %u: %s", recovery->tries, text ? text : "done");
+  lifecycle_state_changed(run->agent, job);
+}
+
+/* The other actions on a domain: rare enough to be told each time, with what they rest on. */
+static void on_domain_touched(JobRun *run, const WorkerReport *report) {
+  const char *result = report->error ? report->error->message : "done";
+  Job *job = run->job;
+
+  if (job->phase == MIG_PHASE_MIGRATING)
+    lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
+  job_add_event(job, report->error ? "warning" : "action", MIG_CAUSE_NONE, "%s (%s): %s", report->plan,
+                report->evidence, result);
+  log_job(job, report->error ? LOG_WARNING : LOG_NOTICE, NAMES_MESSAGE_JOB_DOMAIN_TOUCHED, "%s (%s): %s",
+          report->plan, report->evidence, result);
+  lifecycle_state_changed(run->agent, job);
+}
+
+void recover_on_touched(JobRun *run, const WorkerReport *report) {
+  if (report->touch == MIG_TOUCH_RESUME_POST_COPY)
+    on_resumed(run, report);
+  else
+    on_domain_touched(run, report);
+}
+
+void recover_on_attached(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+
+  go_on(run, report->evidence);
+  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_ADOPTED, "the migration is under way, and is steered on: %s",
+          report->evidence);
+  lifecycle_state_changed(run->agent, job);
+}
+
+/* --- what its numbers say --- */
+
+static void on_flow(JobRun *run) {
+  Job *job = run->job;
+
+  if (job->phase != MIG_PHASE_RECOVERING || !flows(run))
+    return;
+  go_on(run, "data moves again: the post-copy goes on");
+  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ADOPTED, "data moves again: the post-copy goes on");
+  lifecycle_state_changed(run->agent, job);
+}
+
+static void on_stall(JobRun *run) {
+  static const char message[] =
+      "no data has moved for 3 s in post-copy: the guest waits at the target for what is still at "
+      "the source. Look at the link; destroy neither end";
+  Job *job = run->job;
+
+  if (job->phase != MIG_PHASE_MIGRATING)
+    return;
+  run->flow.rises = 0;
+  job_set_evidence(job, message);
+  job_set_next_action(job, "watches the stream, and libvirt, which notices a cut after half a minute");
+  lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, message);
+  log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_RECOVERING, "%s", message);
+  lifecycle_state_changed(run->agent, job);
+}
+
+void recover_on_sample(JobRun *run, const MigSample *sample) {
+  JobFlow *flow = &run->flow;
+
+  if (!sample->valid || !sample->active || run->job->stage != MIG_STAGE_POST_COPY)
+    return;
+  if (!flow->known || sample->memory_processed_bytes != flow->bytes) {
+    flow->rises += flow->known;
+    flow->known = true;
+    flow->bytes = sample->memory_processed_bytes;
+    flow->moved_ms = sample->now_ms;
+    on_flow(run);
+  } else if (sample->now_ms >= flow->moved_ms + STALL_MS && sample->memory_remaining_bytes > 0) {
+    on_stall(run);
+  }
+}
+
+/* --- calls that hang --- */
+
+static void note_hang(JobRun *run, WorkerThread thread, uint64_t waits_ms, const char *what) {
+  Job *job = run->job;
+  bool hangs = waits_ms >= HANG_MS;
+
+  if (hangs == run->hangs[thread])
+    return;
+  run->hangs[thread] = hangs;
+  if (hangs) {
+    job_add_event(job, "warning", MIG_CAUSE_NONE,
+                  "this node's libvirtd has not answered for %" PRIu64
+                  " s (%s): the migration goes on without that, its "
+                  "deadline holds",
+                  waits_ms / 1000, what);
+    log_job(job, LOG_WARNING, NAMES_MESSAGE_CALL_HANGS,
+            "a call to this node's libvirtd has hung for %" PRIu64 " s: %s", waits_ms / 1000, what);
+  } else {
+    job_add_event(job, "warning", MIG_CAUSE_NONE, "this node's libvirtd answers again");
+    log_job(job, LOG_NOTICE, NULL, "the call to this node's libvirtd that hung was answered");
+  }
+  lifecycle_state_changed(run->agent, job);
+}
+
+void recover_tick(JobRun *run) {
+  for (int thread = 0; thread < WORKER_THREAD_COUNT; thread++) {
+    const char *what;
+    uint64_t waits_ms = worker_waits_ms(run->worker, (WorkerThread)thread, &what);
+
+    note_hang(run, (WorkerThread)thread, waits_ms, what);
+  }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Private to the files of a run: what it is, and what each does of its worker's reports. */
+#pragma once
+
+#include "agent/run.h"
+#include "agent/worker.h"
+#include "libmigrate/core/monitor.h"
+
+/* Of a post-copy: do bytes flow? Begun anew when its call has returned, and at each try to resume it. */
+typedef struct JobFlow {
+  bool known;
+  uint64_t bytes;    /* as of the last sample */
+  uint64_t moved_ms; /* when that last rose, or it was begun */
+  unsigned rises;
+} JobFlow;
+
+struct JobRun {
+  Agent *agent;
+  Job *job;
+  Worker *worker;
+  MigMonitor monitor;
+  bool monitoring;
+  bool adopted;  /* it may be under way since before this process */
+  bool go_given; /* the migration may be under way */
+  uint64_t prepare_until_ms;
+  GError *error;   /* what the migration's call said, and nobody had asked for an end before */
+  bool have_final; /* from libvirt's event */
+  MigFinalStats final;
+  bool silent;                     /* libvirtd does not tell the numbers; said once */
+  bool hangs[WORKER_THREAD_COUNT]; /* a call of the thread's; said once */
+  JobFlow flow;
+};
+
+/* --- outcome.c --- */
+
+void outcome_on_returned(JobRun *run, const WorkerReport *report);
+
+/* Ends the run, or begins it anew: it is not to be used after this. */
+void outcome_on_settled(JobRun *run, const WorkerReport *report);
+
+/* --- recover.c --- */
+
+void recover_on_unsettled(JobRun *run, const WorkerReport *report);
+void recover_on_touching(JobRun *run, const WorkerReport *report);
+void recover_on_touched(JobRun *run, const WorkerReport *report);
+void recover_on_attached(JobRun *run, const WorkerReport *report);
+
+/* Looks at whether bytes flow: a post-copy that stands still, or goes on again, is noticed here. */
+void recover_on_sample(JobRun *run, const MigSample *sample);
+
+/* Looks for calls that hang. */
+void recover_tick(JobRun *run);
