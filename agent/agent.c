@@ -62,8 +62,7 @@ static void on_hypervisor_event(const MigVirtEvent *event, gpointer user_data) {
 
 /* --- jobs of before --- */
 
-static void on_record(const char *id, json_t *record, const GError *error, gpointer user_data) {
-  Agent *agent = user_data;
+static void read_job(Agent *agent, const char *id, json_t *record, const GError *error) {
   g_autoptr(GError) bad = NULL;
   Job *job = record ? job_from_record(record, agent->boot_id, &bad) : NULL;
   g_autofree char *path = g_strconcat(id, ".json", NULL);
@@ -84,6 +83,15 @@ static void on_record(const char *id, json_t *record, const GError *error, gpoin
     return;
   }
   job_table_add(agent->jobs, job);
+}
+
+static void on_record(const char *id, json_t *record, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+
+  if (strcmp(id, CORDON_RECORD_ID) == 0)
+    cordon_read(&agent->cordon, record, error);
+  else
+    read_job(agent, id, record, error);
 }
 
 static bool may_be_moving(const Job *job) {
@@ -197,6 +205,7 @@ bool agent_free(Agent *agent) {
   g_ptr_array_unref(agent->watchers);
   job_table_free(agent->jobs);
   job_queue_free(agent->queue);
+  cordon_clear(&agent->cordon);
   if (!left_behind)
     mig_driver_free(agent->driver);
   config_free(agent->config);
@@ -210,7 +219,8 @@ bool agent_free(Agent *agent) {
 char *agent_describe(const Agent *agent) {
   const HypervisorState *state = agent->hypervisor ? hypervisor_get_state(agent->hypervisor) : NULL;
 
-  return g_strdup_printf("%u moving, %u waiting; libvirtd %s", job_queue_count_running(agent->queue),
+  return g_strdup_printf("%s%u moving, %u waiting; libvirtd %s", agent->cordon.on ? "cordoned; " : "",
+                         job_queue_count_running(agent->queue),
                          job_table_count_unfinished(agent->jobs) - job_queue_count_running(agent->queue),
                          state && state->reachable ? "answers" : "does not answer");
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/config.h"
+#include "agent/cordon.h"
 #include "agent/historystore.h"
 #include "agent/hypervisor.h"
 #include "agent/jobtable.h"
@@ -24,6 +25,7 @@ typedef struct Agent {
   HistoryStore *histories; /* of recorder.c; NULL: they cannot be kept */
   JobTable *jobs;
   JobQueue *queue;
+  Cordon cordon;
   VarlinkServer *server;
   GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
   char *boot_id;

@@ -314,6 +314,8 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
     json_object_set_new(node, "libvirt_version", json_string(libvirt));
     json_object_set_new(node, "hypervisor_version", json_string(hypervisor));
   }
+  if (agent->cordon.on)
+    json_object_set_new(node, "cordon", cordon_to_json(&agent->cordon));
   varlink_call_reply(call, node, false);
 }
 
@@ -327,6 +329,8 @@ static const VarlinkMethod methods[] = {
     {"Complete", method_complete, false},
     {"Forecast", methods_forecast, false},
     {"GetPolicy", methods_get_policy, false},
+    {"Cordon", methods_cordon, false},
+    {"Uncordon", methods_uncordon, false},
     {"Abort", method_abort, false},
     {"Tune", method_tune, false},
     {"GetNode", method_get_node, false},

@@ -21,6 +21,12 @@
 /* it answers again */
 #define NAMES_MESSAGE_LIBVIRT_BACK "fcd75f6a246c4009ab2ed5c33fefdb7d"
 
+/* somebody keeps new work away from this node */
+#define NAMES_MESSAGE_CORDONED "20a2306e945545bba2c310dfe02cdf69"
+
+/* and lets it in again */
+#define NAMES_MESSAGE_UNCORDONED "d2dabd699c57419a87d0af059c5e6351"
+
 /* a move was asked for and is on stable storage */
 #define NAMES_MESSAGE_JOB_ACCEPTED "e9750b7ee37d47faa81bc4bf8cfbcf90"
 
@@ -114,6 +120,7 @@
 #define NAMES_FIELD_METHOD            "METHOD" /* the call of a client */
 #define NAMES_FIELD_PEER_UID          "PEER_UID"
 #define NAMES_FIELD_PEER_PID          "PEER_PID"
+#define NAMES_FIELD_REASON            "REASON" /* why the node is cordoned */
 #define NAMES_FIELD_LIMIT             "LIMIT"
 #define NAMES_FIELD_PATH              "PATH" /* a file of the configuration or the store */
 #define NAMES_FIELD_LINE              "LINE"

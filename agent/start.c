@@ -26,6 +26,7 @@ typedef struct Start {
   char *target_uri;
   char *migrate_uri;
   AskedGoals asked;
+  bool even_if_cordoned;
   char *request_key;
   char *digest;
 } Start;
@@ -152,6 +153,11 @@ static bool has_room(Start *start) {
   return false;
 }
 
+/* Those who empty the node go on. */
+static bool refuse_if_cordoned(const Start *start) {
+  return !start->even_if_cordoned && cordon_refuse(start->agent, start->call);
+}
+
 /* --- after the waits --- */
 
 static void on_accepted(Agent *agent, Job *job, const GError *error, gpointer user_data) {
@@ -199,7 +205,8 @@ static void on_domain(const LookupAnswer *answer, const GError *error, gpointer 
                   json_pack("{ss ss}", "domain", answer->facts.name, "job", busy->id));
     return;
   }
-  if (!asked_resolve_goals(agent, start->call, &start->asked, &answer->facts, &goals))
+  if (refuse_if_cordoned(start) ||
+      !asked_resolve_goals(agent, start->call, &start->asked, &answer->facts, &goals))
     return;
   agent->starting--;
   start->counted = false;
@@ -216,7 +223,9 @@ void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   start->call = varlink_call_ref(call);
   start->domain = g_strdup(get_text(parameters, "domain"));
   start->digest = digest_of(parameters);
-  if (!take_request_key(start, parameters) || answer_known_key(start) || !take_target(start, parameters) ||
+  start->even_if_cordoned = json_is_true(json_object_get(parameters, "even_if_cordoned"));
+  if (!take_request_key(start, parameters) || answer_known_key(start) || refuse_if_cordoned(start) ||
+      !take_target(start, parameters) ||
       !asked_take_goals(start->agent, start->call, parameters, &start->asked) || !has_room(start))
     return;
   lookup_domain(start->agent->lookup, start->domain, false, on_domain, start);

@@ -25,6 +25,8 @@ ExitStatus verb_tune(Ctl *ctl);
 ExitStatus verb_forecast(Ctl *ctl);
 ExitStatus verb_report(Ctl *ctl);
 ExitStatus verb_policy(Ctl *ctl);
+ExitStatus verb_cordon(Ctl *ctl);
+ExitStatus verb_uncordon(Ctl *ctl);
 ExitStatus verb_node(Ctl *ctl);
 
 /* --help */

@@ -33,6 +33,8 @@ static const ErrorRow errors[] = {
     {AGENT "RequestKeyConflict", EXIT_REFUSED,
      "The request key \"{request_key}\" stands for another move, job {job}.",
      "Use a new key for each move, and the same one only to repeat the same request."},
+    {AGENT "NodeCordoned", EXIT_REFUSED, "This node is cordoned by {by}, and takes no new work: {reason}",
+     "handoffctl uncordon lets it in again; --even-if-cordoned moves a domain out all the same."},
     {AGENT "NoSuchTarget", EXIT_NOT_FOUND, "There is no target \"{target}\": {message}",
      "Give a libvirt URI such as qemu+tls://HOST/system, or the name of a [Target] of handoffd.conf: "
      "handoffctl node lists them."},

@@ -19,6 +19,8 @@ static const VerbInfo verbs[] = {
     [VERB_FORECAST] = {"forecast", "DOMAIN TARGET", 2, 2, "how a move would go, before anything moves"},
     [VERB_REPORT] = {"report", "JOB", 1, 1, "draw how a migration went, or goes so far"},
     [VERB_POLICY] = {"policy", "[DOMAIN]", 0, 1, "the goals of a move, and where each of them comes from"},
+    [VERB_CORDON] = {"cordon", "[REASON]", 0, 1, "take no new work at this node; what was accepted goes on"},
+    [VERB_UNCORDON] = {"uncordon", "", 0, 0, "take new work again"},
     [VERB_NODE] = {"node", "", 0, 0, "what this node is, its targets, policies and warnings"},
 };
 static_assert(G_N_ELEMENTS(verbs) == VERB_COUNT, "a row for each verb");
@@ -32,6 +34,7 @@ typedef enum OptionId {
   OPTION_SET,
   OPTION_MIGRATE_URI,
   OPTION_DETACH,
+  OPTION_EVEN_IF_CORDONED,
   OPTION_REQUEST_KEY,
   OPTION_PHASE,
   OPTION_DOMAIN,
@@ -55,6 +58,8 @@ static const OptionInfo option_rows[] = {
     [OPTION_MIGRATE_URI] = {"migrate-uri", 0, "URI", BIT(VERB_MIGRATE),
                             "where the stream goes: tcp://ADDRESS[:PORT]"},
     [OPTION_DETACH] = {"detach", 0, NULL, BIT(VERB_MIGRATE), "return as soon as the job is accepted"},
+    [OPTION_EVEN_IF_CORDONED] = {"even-if-cordoned", 0, NULL, BIT(VERB_MIGRATE),
+                                 "also out of a cordoned node: for those who empty it"},
     [OPTION_REQUEST_KEY] = {"request-key", 0, "KEY", BIT(VERB_MIGRATE),
                             "makes it safe to repeat: one key, one job. Made up if not given"},
     [OPTION_PHASE] =
@@ -194,6 +199,9 @@ static bool apply_option(Options *options, OptionId option, const char *value, G
     return true;
   case OPTION_DETACH:
     options->detach = true;
+    return true;
+  case OPTION_EVEN_IF_CORDONED:
+    options->even_if_cordoned = true;
     return true;
   case OPTION_REQUEST_KEY:
     replace(&options->request_key, value);

@@ -20,6 +20,8 @@ typedef enum VerbId {
   VERB_FORECAST,
   VERB_REPORT,
   VERB_POLICY,
+  VERB_CORDON,
+  VERB_UNCORDON,
   VERB_NODE,
   VERB_COUNT
 } VerbId;
@@ -53,6 +55,7 @@ typedef struct Options {
   char *policy_name, *migrate_uri, *request_key;
   MigPolicy policy; /* what -o set, or tune's arguments */
   bool detach;
+  bool even_if_cordoned;
 
   GPtrArray *phases; /* const char *, of --phase; empty: all */
   char *domain;

@@ -8,10 +8,11 @@
 typedef ExitStatus (*VerbRun)(Ctl *ctl);
 
 static const VerbRun runs[] = {
-    [VERB_MIGRATE] = verb_migrate, [VERB_LIST] = verb_list,         [VERB_SHOW] = verb_show,
-    [VERB_WATCH] = verb_watch,     [VERB_ABORT] = verb_abort,       [VERB_TUNE] = verb_tune,
-    [VERB_NODE] = verb_node,       [VERB_COMPLETE] = verb_complete, [VERB_FORECAST] = verb_forecast,
-    [VERB_REPORT] = verb_report,   [VERB_POLICY] = verb_policy,
+    [VERB_MIGRATE] = verb_migrate,   [VERB_LIST] = verb_list,         [VERB_SHOW] = verb_show,
+    [VERB_WATCH] = verb_watch,       [VERB_ABORT] = verb_abort,       [VERB_TUNE] = verb_tune,
+    [VERB_NODE] = verb_node,         [VERB_COMPLETE] = verb_complete, [VERB_FORECAST] = verb_forecast,
+    [VERB_REPORT] = verb_report,     [VERB_POLICY] = verb_policy,     [VERB_CORDON] = verb_cordon,
+    [VERB_UNCORDON] = verb_uncordon,
 };
 static_assert(G_N_ELEMENTS(runs) == VERB_COUNT, "a function for each verb");
 

@@ -25,6 +25,8 @@ static bool start(Ctl *ctl, json_t **ret_reply, JobView *ret_job, Failure *failu
                                  options->args[1], "migrate_uri", options->migrate_uri, "policy_name",
                                  options->policy_name, "policy", policy, "request_key", key);
 
+  if (options->even_if_cordoned)
+    json_object_set_new(parameters, "even_if_cordoned", json_true());
   /* With the key, the same call twice is one job: a lost answer costs nothing. */
   if (!ctl_call_again(ctl, "io.handoffd.Agent.Start", parameters, ret_reply, failure)) {
     if (interrupt_pending() != 0) {

@@ -35,6 +35,15 @@ static void print_libvirt(Term *term, json_t *node) {
               json_is_true(json_object_get(node, "libvirt_reachable")) ? "" : "does not answer");
 }
 
+static void print_cordon(Term *term, json_t *cordon) {
+  const char *reason = json_string_of(cordon, "reason");
+
+  if (cordon)
+    print_field(term, "cordoned", "since %s, by %s%s%s: takes no new work",
+                format_time(json_int_of(cordon, "since_usec_realtime")).text,
+                or_dash(json_string_of(cordon, "by")), reason && *reason ? ", " : "", reason ? reason : "");
+}
+
 static void print_node(Term *term, json_t *node) {
   print_field(term, "node", "%s", or_dash(json_string_of(node, "hostname")));
   print_field(term, "agent", "%s, up since %s", or_dash(json_string_of(node, "agent_version")),
@@ -45,6 +54,7 @@ static void print_node(Term *term, json_t *node) {
               " waiting, %" G_GINT64_FORMAT " finished ones kept",
               json_int_of(node, "outgoing_running"), json_int_of(node, "max_outgoing"),
               json_int_of(node, "pending"), json_int_of(node, "finished_kept"));
+  print_cordon(term, json_object_get(node, "cordon"));
   print_targets(term, json_object_get(node, "targets"));
   print_strings(term, "policies", json_object_get(node, "policies"));
   print_policy(term, json_object_get(node, "policy"));

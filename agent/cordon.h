@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Is this node cordoned: does it take no new work? Kept on stable storage. */
+#pragma once
+
+#include "proto/server.h"
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+/* The id of its record, among those of the jobs. */
+#define CORDON_RECORD_ID "node"
+
+struct Agent;
+
+/* All zero: it is not. */
+typedef struct Cordon {
+  bool on;
+  char *reason; /* never NULL while on */
+  char *by;     /* who asked for it: "uid 0 (pid 1)" */
+  int64_t since_usec;
+} Cordon;
+
+void cordon_clear(Cordon *cordon);
+
+/* Takes the record that was read at the start. A record that cannot be read cordons the node: better no work than work that
+ * somebody wanted kept away. */
+void cordon_read(Cordon *cordon, json_t *record, const GError *error);
+
+/* The interface's type CordonState, or NULL: it is not. */
+json_t *cordon_to_json(const Cordon *cordon);
+
+/* Answers a call with NodeCordoned, if the node is: true then. */
+bool cordon_refuse(const struct Agent *agent, VarlinkCall *call);
+
+void methods_cordon(VarlinkCall *call, json_t *parameters, gpointer user_data);
+void methods_uncordon(VarlinkCall *call, json_t *parameters, gpointer user_data);
