@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Of so many newest moves the fastest counts: a slower one may have shared the link. */
+/* Of so many newest moves the fastest counts: a slower one may have shared the link. Of their silences the middle one. */
 #define MOVES 3
 /* A smaller one says more of its setup than of the link. */
 #define TRANSFERRED_MIN_BYTES (32 * MIG_MIB_BYTES)
@@ -24,32 +24,38 @@ static uint64_t rate_of(const Job *job) {
 /* A longer one was of a pause, or of a guest that dirtied a lot. */
 #define SWITCH_MAX_MS 300
 
-/* The shortest is that with the least left to send. */
 static uint64_t switch_of(const Job *job) {
   return job->phase == MIG_PHASE_SUCCEEDED && job->have_downtime && job->downtime_ms <= SWITCH_MAX_MS
              ? job->downtime_ms
              : 0;
 }
 
+/* The middle one of three, the smaller of two. */
+static uint64_t middle(const uint64_t *values, unsigned n) {
+  if (n < MOVES)
+    return n == 0 ? 0 : n == 1 ? values[0] : MIN(values[0], values[1]);
+  return MAX(MIN(values[0], values[1]), MIN(MAX(values[0], values[1]), values[2]));
+}
+
 void link_recall(const Agent *agent, const char *target_uri, MigLinkFacts *ret_facts) {
   const GPtrArray *all = job_table_all(agent->jobs);
   unsigned rates = 0, switches = 0;
+  uint64_t switch_ms[MOVES];
   MigLinkFacts facts = {0};
 
   for (guint i = all->len; i > 0 && (rates < MOVES || switches < MOVES); i--) {
     const Job *job = all->pdata[i - 1];
     bool there = strcmp(job->target_uri, target_uri) == 0;
     uint64_t rate = there && rates < MOVES ? rate_of(job) : 0;
-    uint64_t switch_ms = there && switches < MOVES ? switch_of(job) : 0;
+    uint64_t downtime_ms = there && switches < MOVES ? switch_of(job) : 0;
 
     if (rate > 0) {
       rates++;
       facts.bandwidth_bytes_per_s = MAX(facts.bandwidth_bytes_per_s, rate);
     }
-    if (switch_ms > 0) {
-      facts.switch_ms = switches == 0 ? switch_ms : MIN(facts.switch_ms, switch_ms);
-      switches++;
-    }
+    if (downtime_ms > 0)
+      switch_ms[switches++] = downtime_ms;
   }
+  facts.switch_ms = middle(switch_ms, switches);
   *ret_facts = facts;
 }
