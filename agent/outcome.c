@@ -54,7 +54,8 @@ static void take_final_stats(JobRun *run, const WorkerReport *report) {
     return;
   job->have_total_time = final->total_time_ms > 0;
   job->total_time_ms = final->total_time_ms;
-  job->have_downtime = final->have_downtime;
+  /* After post-copy libvirt says some 5 ms, and the guest was silent for 50 to 150: rather no number than that one. */
+  job->have_downtime = final->have_downtime && job->stage != MIG_STAGE_POST_COPY;
   job->downtime_ms = final->downtime_ms;
   job->have_transferred = final->transferred_bytes > 0;
   job->transferred_bytes = final->transferred_bytes;
