@@ -13,6 +13,15 @@ static void job_event_free(gpointer data) {
   g_free(event);
 }
 
+static void job_finding_free(gpointer data) {
+  JobFinding *finding = data;
+
+  g_free(finding->code);
+  g_free(finding->seen);
+  g_free(finding->remedy);
+  g_free(finding);
+}
+
 Job *job_new(void) {
   Job *job = g_new0(Job, 1);
   g_autofree char *uuid = g_uuid_string_random();
@@ -47,6 +56,7 @@ void job_free(Job *job) {
   g_free(job->evidence);
   g_free(job->recovery.error);
   g_ptr_array_unref(job->events);
+  g_clear_pointer(&job->findings, g_ptr_array_unref);
   g_clear_pointer(&job->final_reply, g_bytes_unref);
   history_free(job->history);
   g_free(job);
@@ -123,6 +133,26 @@ bool job_note_failure(Job *job, MigCause cause, const GError *error, const char 
     job->failure.libvirt_message = g_strdup(libvirt_message);
   job->revision++;
   return true;
+}
+
+void job_clear_findings(Job *job) {
+  g_clear_pointer(&job->findings, g_ptr_array_unref);
+  job->revision++;
+}
+
+void job_add_finding(Job *job, const char *code, bool blocks, bool transient, const char *seen,
+                     const char *remedy) {
+  JobFinding *finding = g_new0(JobFinding, 1);
+
+  finding->code = g_strdup(code);
+  finding->blocks = blocks;
+  finding->transient = transient;
+  finding->seen = g_strdup(seen);
+  finding->remedy = g_strdup(remedy);
+  if (!job->findings)
+    job->findings = g_ptr_array_new_with_free_func(job_finding_free);
+  g_ptr_array_add(job->findings, finding);
+  job->revision++;
 }
 
 void job_clear_failure(Job *job) {

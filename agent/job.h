@@ -46,6 +46,15 @@ typedef struct JobRecovery {
   char *error;        /* what came of the last one; NULL: nothing yet, or it worked */
 } JobRecovery;
 
+/* What its checks found last: blockers, if it was refused for them, and warnings. */
+typedef struct JobFinding {
+  char *code;
+  bool blocks;
+  bool transient;
+  char *seen;
+  char *remedy;
+} JobFinding;
+
 typedef struct Job Job;
 
 struct Job {
@@ -91,6 +100,7 @@ struct Job {
 
   JobFailure failure;
   JobRecovery recovery;
+  GPtrArray *findings; /* JobFinding; NULL: it was not checked yet */
 
   bool have_forecast;  /* of the monitor, while migrating */
   MigWay forecast_way; /* COUNT: no way is open */
@@ -138,6 +148,11 @@ void job_set_phase(Job *job, MigPhase phase, const char *format, ...) G_GNUC_PRI
 /* Notes why the job will not succeed, unless something was noted before: false then. `error` may be NULL. */
 bool job_note_failure(Job *job, MigCause cause, const GError *error, const char *format, ...)
     G_GNUC_PRINTF(4, 5);
+
+/* Replaces what was found before. */
+void job_clear_findings(Job *job);
+void job_add_finding(Job *job, const char *code, bool blocks, bool transient, const char *seen,
+                     const char *remedy);
 
 /* Forgets a noted cause: the move succeeded in spite of it. */
 void job_clear_failure(Job *job);

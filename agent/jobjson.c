@@ -180,6 +180,19 @@ static json_t *failure_to_json(const JobFailure *failure) {
   return object;
 }
 
+static json_t *findings_to_json(const GPtrArray *findings) {
+  json_t *array = json_array();
+
+  for (guint i = 0; findings && i < findings->len; i++) {
+    const JobFinding *finding = findings->pdata[i];
+
+    json_array_append_new(array, json_pack("{ss sb sb ss ss}", "code", finding->code, "blocks",
+                                           (int)finding->blocks, "transient", (int)finding->transient, "seen",
+                                           finding->seen, "remedy", finding->remedy));
+  }
+  return array;
+}
+
 static json_t *result_to_json(const Job *job) {
   json_t *object = json_object();
 
@@ -250,6 +263,8 @@ static json_t *job_common(const Job *job) {
   set_time(object, "started_usec_realtime", job->started_usec);
   set_time(object, "finished_usec_realtime", job->finished_usec);
   set_string(object, "next_action", job->next_action);
+  if (job->findings)
+    json_object_set_new_nocheck(object, "findings", findings_to_json(job->findings));
   if (job_is_final(job))
     json_object_set_new_nocheck(object, "result", result_to_json(job));
   return object;
@@ -445,6 +460,21 @@ static void read_failure(JobFailure *failure, json_t *object) {
     failure->message = g_strdup(mig_cause_describe(failure->cause));
 }
 
+static void read_findings(Job *job, json_t *array) {
+  json_t *object;
+  size_t i;
+
+  json_array_foreach (array, i, object) {
+    const char *code = json_string_value(json_object_get(object, "code"));
+    const char *seen = json_string_value(json_object_get(object, "seen"));
+    const char *remedy = json_string_value(json_object_get(object, "remedy"));
+
+    if (code && seen && remedy)
+      job_add_finding(job, code, json_is_true(json_object_get(object, "blocks")),
+                      json_is_true(json_object_get(object, "transient")), seen, remedy);
+  }
+}
+
 static void read_result(Job *job, json_t *object) {
   static const char *const places[] = {"source", "target", "none"};
   const char *running_at = json_string_value(json_object_get(object, "running_at"));
@@ -568,6 +598,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   if (job->phase == MIG_PHASE_RECOVERING && job->recovery.since_usec == 0)
     job->recovery.since_usec = g_get_real_time();
   read_failure(&job->failure, json_object_get(wire, "failure"));
+  read_findings(job, json_object_get(wire, "findings"));
   read_result(job, json_object_get(wire, "result"));
   read_progress(job, json_object_get(wire, "progress"));
   read_events(job, json_object_get(wire, "events"));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A worker's checks before its migration: facts of the domain and of both hosts, and what keeps it from moving. */
+#include "agent/precheck.h"
 #include "agent/worker-private.h"
 
-#include <string.h>
-
-#define PROBE_S 1
+#define PROBE_S         1
+#define CHECK_TEXT_SIZE 4096
 
 static MigCause cause_of_preparing(const GError *error) {
   if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN) ||
@@ -30,115 +30,80 @@ static void refuse(Worker *worker, MigCause cause, GError *error) {
       &(WorkerReport){.kind = WORKER_REFUSED, .cause = cause, .hold = hold_of(cause, error), .error = error});
 }
 
-static bool domain_can_start(const MigDomainFacts *facts, GError **error) {
-  if (facts->state == MIG_END_RUNNING || facts->state == MIG_END_PAUSED)
-    return true;
-  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING,
-              "the domain is %s: only a running or paused one can be moved live",
-              mig_end_state_name(facts->state));
-  return false;
+/* What waiting may cure concerns the target if it does not answer, and else this domain alone. */
+static MigHold hold_of_check(const MigCheckReport *report, const GError *target_error) {
+  if (!mig_check_may_wait(report))
+    return MIG_HOLD_NONE;
+  return target_error ? MIG_HOLD_TARGET : MIG_HOLD_JOB;
 }
 
-/* The target's half: another host, that has no such domain active. Warms it up. False: refused, and said so. */
-static bool prepare_target(Worker *worker, const MigHostFacts *source, const MigDomainFacts *domain,
-                           MigPolicyFacts *policy_facts, MigSettleRecord *record) {
-  const MigDriverOps *ops = worker->driver->ops;
-  g_auto(MigHostFacts) host = {0};
-  MigDomainStatus status = {0};
-  GError *error = NULL;
-  MigConn *conn;
-  bool ok = false;
+/* Blockers: if the job ends for them, then for the first one's cause, and it tells all of them. */
+static void refuse_by_check(Worker *worker, const Precheck *precheck) {
+  const MigCheckReport *report = &precheck->report;
+  char text[CHECK_TEXT_SIZE];
 
-  conn = ops->open(worker->driver, worker->target_uri, worker->connect_timeout_ms, NULL, NULL, &error);
-  if (!conn) {
-    refuse(worker, MIG_CAUSE_TARGET_UNREACHABLE, error);
-    return false;
-  }
-  if (!ops->host_facts(conn, &host, &error) ||
-      !ops->domain_status(conn, worker->domain_uuid, &status, &error)) {
-    refuse(worker, MIG_CAUSE_TARGET_UNREACHABLE, error);
-  } else if (strcmp(host.uuid, source->uuid) == 0) {
-    refuse(worker, MIG_CAUSE_SAME_HOST,
-           g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_SAME_HOST,
-                       "the target %s is this host itself (host UUID %s): name another one",
-                       worker->target_uri, host.uuid));
-  } else if (status.state != MIG_END_ABSENT && status.state != MIG_END_INACTIVE) {
-    refuse(worker, MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET,
-           g_error_new(
-               MIG_VIRT_ERROR, MIG_VIRT_ERROR_EXISTS,
-               "a domain with the same UUID is %s at the target already: find out which copy is the guest "
-               "before anything else; nothing was touched",
-               mig_end_state_name(status.state)));
-  } else {
-    record->target_was_absent = status.state == MIG_END_ABSENT;
-    policy_facts->qemu_version = MIN(source->hypervisor_version, host.hypervisor_version);
-    policy_facts->libvirt_version = MIN(source->libvirt_version, host.libvirt_version);
-    /* Only a saving of time: what keeps it from working will be said by the migration, and better. */
-    if (!ops->warm_target(conn, domain, &error))
-      g_clear_error(&error);
-    ok = true;
-  }
-  ops->close(conn);
-  return ok;
-}
-
-static bool policy_fits(Worker *worker, const MigPolicyFacts *facts) {
-  const MigConflict *conflict = NULL;
-
-  if (mig_policy_conflicts(&worker->policy, facts, &conflict, 1) == 0)
-    return true;
-  refuse(worker, MIG_CAUSE_POLICY_CONFLICT,
-         g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID, "%s: %s", conflict->code, conflict->message));
-  return false;
+  mig_check_describe(report, text, sizeof text);
+  worker_post(worker, &(WorkerReport){.kind = WORKER_REFUSED,
+                                      .cause = mig_check_cause(report),
+                                      .hold = hold_of_check(report, precheck->target_error),
+                                      .reason = report->findings[0].code,
+                                      /* What libvirt said of the target goes with it. */
+                                      .error = precheck->target_error
+                                                   ? g_error_copy(precheck->target_error)
+                                                   : g_error_new_literal(MIG_VIRT_ERROR,
+                                                                         MIG_VIRT_ERROR_UNSUPPORTED, text),
+                                      .evidence = g_strdup(text),
+                                      .check = g_memdup2(report, sizeof *report)});
 }
 
 /* A guest that cannot be measured is moved all the same; the monitor learns on the way. */
-static void measure(Worker *worker, MigConn *conn, MigProbe *probe) {
+static void measure(Worker *worker, MigProbe *probe) {
+  HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, NULL);
+  g_autoptr(GError) error = NULL;
   uint64_t bytes_per_s;
 
-  if (worker->driver->ops->probe_dirty_rate(conn, worker->domain_uuid, PROBE_S, &bytes_per_s,
-                                            &probe->cpu_share, NULL))
+  if (!conn)
+    return;
+  if (worker->driver->ops->probe_dirty_rate(hypervisor_conn_get(conn), worker->domain_uuid, PROBE_S,
+                                            &bytes_per_s, &probe->cpu_share, &error))
     mig_dirty_curve_observe(&probe->curve, PROBE_S, (double)bytes_per_s * PROBE_S);
+  hypervisor_release(conn, error);
 }
 
 bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
-  const MigDriverOps *ops = worker->driver->ops;
-  g_auto(MigHostFacts) host = {0};
-  g_auto(MigDomainFacts) domain = {0};
+  g_autoptr(Precheck) precheck = precheck_new();
+  const MigDomainFacts *domain = &precheck->domain;
   MigSettleRecord record;
   MigProbe probe = {0};
   GError *error = NULL;
-  HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, &error);
-  bool ok;
 
-  if (!conn) {
-    refuse(worker, MIG_CAUSE_SOURCE_UNREACHABLE, error);
-    return false;
-  }
-  ok = ops->host_facts(hypervisor_conn_get(conn), &host, &error) &&
-       ops->domain_facts(hypervisor_conn_get(conn), worker->domain_uuid, &domain, &error) &&
-       domain_can_start(&domain, &error);
-  if (ok && worker->probe)
-    measure(worker, hypervisor_conn_get(conn), &probe);
-  hypervisor_release(conn, error);
-  if (!ok) {
+  if (!precheck_ask_source(precheck, worker->driver, worker->hypervisor, worker->domain_uuid,
+                           worker->connect_timeout_ms, &error)) {
     refuse(worker, cause_of_preparing(error), error);
     return false;
   }
-  record = (MigSettleRecord){
-      .ran_before = domain.state == MIG_END_RUNNING,
-      .persist_target = domain.persistent && mig_policy_get(&worker->policy, MIG_POLICY_PERSIST_TARGET),
-      .undefine_source = domain.persistent && mig_policy_get(&worker->policy, MIG_POLICY_UNDEFINE_SOURCE),
-  };
-  policy_facts->passthrough = domain.passthrough;
-  policy_facts->local_disks = domain.local_disk_bytes > 0;
-  if (!prepare_target(worker, &host, &domain, policy_facts, &record) || !policy_fits(worker, policy_facts))
+  precheck_ask_target(precheck, worker->driver, worker->target_uri, worker->connect_timeout_ms);
+  precheck_judge(precheck, worker->target_uri, &worker->policy, policy_facts);
+  if (precheck->report.blockers > 0) {
+    refuse_by_check(worker, precheck);
     return false;
+  }
+  record = (MigSettleRecord){
+      .ran_before = domain->state == MIG_END_RUNNING,
+      .persist_target = domain->persistent && mig_policy_get(&worker->policy, MIG_POLICY_PERSIST_TARGET),
+      .undefine_source = domain->persistent && mig_policy_get(&worker->policy, MIG_POLICY_UNDEFINE_SOURCE),
+      .target_was_absent = precheck->target.domain_state == MIG_END_ABSENT,
+  };
+  if (worker->probe)
+    measure(worker, &probe);
 
   worker_set_record(worker, &record);
-  worker_post(worker,
-              &(WorkerReport){.kind = WORKER_PREPARED, .domain = domain, .probe = probe, .record = record});
-  domain = (MigDomainFacts){0};
+  worker_post(worker, &(WorkerReport){.kind = WORKER_PREPARED,
+                                      .domain = precheck->domain,
+                                      .probe = probe,
+                                      .record = record,
+                                      .check = g_memdup2(&precheck->report, sizeof precheck->report)});
+  precheck->domain = (MigDomainFacts){0};
   if (worker_wait_for_order(worker) == WORKER_ORDER_GO)
     return true;
   worker_post(worker, &(WorkerReport){.kind = WORKER_CANCELLED});

@@ -93,12 +93,37 @@ static void on_start_recorded(const char *id, const GError *error, gpointer user
   worker_go(job->run->worker, &policy, job->plan.throttle_initial_pct, job->plan.throttle_increment_pct);
 }
 
+static bool is_known(const GPtrArray *findings, const char *code) {
+  for (guint i = 0; findings && i < findings->len; i++)
+    if (strcmp(((const JobFinding *)findings->pdata[i])->code, code) == 0)
+      return true;
+  return false;
+}
+
+/* Each is an event as well, for the job's story tells why; once, of a job that is looked at again and again. */
+static void note_findings(Job *job, const MigCheckReport *check) {
+  g_autoptr(GPtrArray) before = NULL;
+
+  if (!check)
+    return;
+  before = g_steal_pointer(&job->findings);
+  for (size_t i = 0; i < check->count; i++) {
+    const MigFinding *finding = &check->findings[i];
+
+    job_add_finding(job, finding->code, finding->blocks, finding->transient, finding->seen, finding->remedy);
+    if (!is_known(before, finding->code))
+      job_add_event(job, finding->blocks ? "blocker" : "warning", finding->cause, "%s: %s %s", finding->code,
+                    finding->seen, finding->remedy);
+  }
+}
+
 static void on_prepared(JobRun *run, const WorkerReport *report) {
   Agent *agent = run->agent;
   Job *job = run->job;
 
   if (!admit_passed(agent, job))
     return;
+  note_findings(job, report->check);
   job->memory_bytes = report->domain.memory_bytes;
   job->disk_bytes = mig_policy_get(&job->policy, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_NONE
                         ? 0
@@ -117,12 +142,14 @@ static void on_prepared(JobRun *run, const WorkerReport *report) {
 }
 
 static void on_refused(JobRun *run, const WorkerReport *report) {
+  note_findings(run->job, report->check);
   if (report->hold != MIG_HOLD_NONE) {
     admit_hold(run->agent, run->job, report->hold,
                report->reason ? report->reason : mig_cause_name(report->cause), report->cause, report->error);
     return;
   }
-  job_note_failure(run->job, report->cause, report->error, "%s", report->error->message);
+  job_note_failure(run->job, report->cause, report->error, "%s",
+                   report->evidence ? report->evidence : report->error->message);
   lifecycle_finish_unmoved(run->agent, run->job);
 }
 

@@ -59,6 +59,7 @@ static void post_free(gpointer data) {
 
   g_clear_error(&posted->report.error);
   mig_domain_facts_clear(&posted->report.domain);
+  g_free(posted->report.check);
   g_free(posted->report.evidence);
   worker_unref(posted->worker);
   g_free(posted);

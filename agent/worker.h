@@ -5,6 +5,7 @@
 
 #include "agent/hypervisor.h"
 #include "libmigrate/core/admission.h"
+#include "libmigrate/core/migratable.h"
 #include "libmigrate/core/monitor.h"
 #include "libmigrate/core/settle.h"
 
@@ -28,8 +29,10 @@ typedef struct WorkerRequest {
 typedef enum WorkerThread { WORKER_THREAD_STEER, WORKER_THREAD_NUMBERS, WORKER_THREAD_COUNT } WorkerThread;
 
 typedef enum WorkerReportKind {
-  WORKER_PREPARED, /* domain, record: facts, probe: what was measured. It waits for worker_go() or worker_cancel() */
-  WORKER_REFUSED,   /* cause, hold, error: nothing was moved. The last report */
+  WORKER_PREPARED, /* domain, record: facts, probe: what was measured, check: warnings. It waits for worker_go() or
+                      worker_cancel() */
+  WORKER_REFUSED, /* cause, hold, error: nothing was moved. With check (or NULL): all findings, evidence: the blockers in
+                       words. The last report */
   WORKER_CANCELLED, /* by worker_cancel(), before anything was moved. The last report */
   WORKER_SAMPLE,    /* sample; invalid with `error` where libvirtd did not answer */
   WORKER_ACTED,     /* action, and error if it was refused */
@@ -44,9 +47,10 @@ typedef enum WorkerReportKind {
 typedef struct WorkerReport {
   WorkerReportKind kind;
   MigCause cause;
-  MigHold hold;       /* can waiting cure it? */
-  const char *reason; /* of a hold: a code for what was found, static; NULL: the cause's name */
-  GError *error;      /* or NULL */
+  MigHold hold;          /* can waiting cure it? */
+  const char *reason;    /* of a hold: a code for what was found, static; NULL: the cause's name */
+  GError *error;         /* or NULL */
+  MigCheckReport *check; /* or NULL */
   MigDomainFacts domain;
   MigProbe probe;
   MigSample sample;

@@ -12,6 +12,13 @@ typedef struct MigMatchEntry {
   const char *value;
 } MigMatchEntry;
 
+/* What people and orchestrators have written on a domain; of virt/tags.h. All zero: nothing. */
+typedef struct MigDomainTags {
+  char *title;
+  MigMatchEntry *metadata; /* both strings of each are owned */
+  size_t n_metadata;
+} MigDomainTags;
+
 /* What of a domain is known. Strings may be NULL: it has none. */
 typedef struct MigMatchFacts {
   const char *name;

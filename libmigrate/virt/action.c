@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What is done to a domain: the migration itself, and the calls that steer it. */
 #include "libmigrate/virt/libvirt.h"
+#include "libmigrate/virt/xml.h"
 
 #include <string.h>
 
-/* Reads what of the domain the flags and parameters depend on. `xml` owns the disks' names. */
-static bool read_start(virDomainPtr domain, const MigMigrateRequest *request, MigDomainXml *ret_xml,
+/* Reads what of the domain the flags and parameters depend on. The facts own the disks' names. */
+static bool read_start(virDomainPtr domain, const MigMigrateRequest *request, MigDomainFacts *ret_facts,
                        MigStart *ret_start, GError **error) {
   int persistent = virDomainIsPersistent(domain);
-  char *text;
-  bool ok;
 
   if (persistent < 0)
     return mig_virt_error_take(error, "cannot read whether domain %s is persistent", request->uuid);
@@ -17,13 +16,10 @@ static bool read_start(virDomainPtr domain, const MigMigrateRequest *request, Mi
 
   if (mig_policy_get(&request->policy, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_NONE)
     return true;
-  text = virDomainGetXMLDesc(domain, 0);
-  if (!text)
-    return mig_virt_error_take(error, "cannot read the XML of domain %s", request->uuid);
-  ok = mig_domain_xml_parse(text, ret_xml, error);
-  free(text);
-  ret_start->local_disks = ret_xml->local_disks;
-  return ok;
+  if (!mig_read_domain_xml(domain, request->uuid, ret_facts, error))
+    return false;
+  ret_start->local_disks = mig_domain_local_disks(ret_facts);
+  return true;
 }
 
 /* TLS "yes" means: encrypted wherever both ends are set up for it. No API of libvirt tells whether the other
@@ -79,14 +75,14 @@ bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError
   g_autoptr(virDomain) domain = NULL;
   uint64_t max_downtime_ms = mig_policy_get(&request->policy, MIG_POLICY_MAX_DOWNTIME_MS);
   g_autoptr(GError) failure = NULL;
-  g_auto(MigDomainXml) xml = {0};
+  g_auto(MigDomainFacts) facts = {0};
   MigStart start = {0};
   unsigned flags;
 
   if (!mig_lease_take(conn, MIG_LEASE_LONG, &lease, error))
     return false;
   domain = mig_lease_domain(&lease, request->uuid, error);
-  if (!domain || !read_start(domain, request, &xml, &start, error))
+  if (!domain || !read_start(domain, request, &facts, &start, error))
     return false;
   flags = mig_flags(request, &start);
 

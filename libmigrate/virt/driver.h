@@ -3,14 +3,12 @@
  * nowhere else. */
 #pragma once
 
+#include "libmigrate/core/facts.h"
 #include "libmigrate/core/policy.h"
 #include "libmigrate/core/types.h"
-#include "libmigrate/core/verdict.h"
 #include "libmigrate/virt/tags.h"
 
 #include <glib.h>
-
-#define MIG_UUID_STRING_SIZE 37
 
 /* Why a call of the driver failed. libvirt's own code and text stay in the message ("libvirt error 38: …")
  * and can be had apart by mig_virt_error_get_libvirt(). */
@@ -43,36 +41,15 @@ bool mig_virt_error_get_libvirt(const GError *error, int *ret_code, const char *
 typedef struct MigDriver MigDriver;
 typedef struct MigConn MigConn; /* one connection to one libvirtd; may be used from several threads at once */
 
-/* The host behind a connection. */
-typedef struct MigHostFacts {
-  char uuid[MIG_UUID_STRING_SIZE]; /* of the host */
-  char *hostname;
-  uint64_t libvirt_version;    /* 9000000 */
-  uint64_t hypervisor_version; /* 7002000 */
-} MigHostFacts;
-
+/* Each of these clears what its store owns. */
 void mig_host_facts_clear(MigHostFacts *facts);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigHostFacts, mig_host_facts_clear)
 
-/* A domain, as far as a migration of it goes. */
-typedef struct MigDomainFacts {
-  char uuid[MIG_UUID_STRING_SIZE];
-  char *name;
-  MigEndState state;
-  bool persistent;
-  uint64_t memory_bytes;     /* all that the guest may use, and so what is migrated at first */
-  uint64_t local_disk_bytes; /* capacity of the writable disks that the policy may have to copy */
-  unsigned local_disks;      /* how many those are; more than 0 with 0 bytes: their size is not known */
-  bool passthrough;          /* a host device is assigned */
-  char *emulator;            /* path; for warming the target's capabilities */
-  char *machine;
-  char *arch;
-  char *virt_type;
-  MigDomainTags tags;
-} MigDomainFacts;
-
 void mig_domain_facts_clear(MigDomainFacts *facts);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainFacts, mig_domain_facts_clear)
+
+void mig_target_facts_clear(MigTargetFacts *facts);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigTargetFacts, mig_target_facts_clear)
 
 /* How the domain stands at one end, for a verdict. */
 typedef struct MigDomainStatus {
@@ -147,12 +124,17 @@ typedef struct MigDriverOps {
   /* By name or UUID (a name that looks like a UUID is looked up as one first). */
   bool (*domain_facts)(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts, GError **error);
 
+  /* The same with all that a check wants to know, which costs some more calls: jobs, snapshots, the disks' sizes. */
+  bool (*survey_domain)(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts, GError **error);
+
+  /* What a target has of what the domain needs. `source` is the host that it is on. The first time on a node it makes the
+   * target probe the emulator, which costs seconds, and would else be paid in the migration. What the target's libvirt
+   * cannot tell is no error, but unseen. */
+  bool (*survey_target)(MigConn *target, const MigDomainFacts *domain, const MigHostFacts *source,
+                        MigTargetFacts *ret_facts, GError **error);
+
   /* Not defined there is an answer (MIG_END_ABSENT), not an error. */
   bool (*domain_status)(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
-
-  /* Makes the target probe the emulator, which costs seconds the first time and would be paid in the
-   * migration. */
-  bool (*warm_target)(MigConn *target, const MigDomainFacts *facts, GError **error);
 
   /* What the guest dirties in so many seconds (1 to 60), per second, and what share of its CPUs it uses meanwhile (0: not
    * known). Sits there for that time. Not while a migration runs. */

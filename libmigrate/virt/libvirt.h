@@ -8,6 +8,9 @@
 #include <libvirt/virterror.h>
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(virDomain, virDomainFree)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(virNetwork, virNetworkFree)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(virStoragePool, virStoragePoolFree)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(virStorageVol, virStorageVolFree)
 
 /* The loss of a server is noticed after 5 s x 5 of silence: what libvirtd itself uses between two hosts. */
 #define MIG_KEEPALIVE_INTERVAL_S 5
@@ -57,23 +60,20 @@ const MigLifecycleRow *mig_lifecycle_find(int event, int detail);
 
 /* --- facts.c --- */
 
-/* What the domain's XML says. Names of disk targets (vda, sdb) are in `local_disks`, NULL-terminated. */
-typedef struct MigDomainXml {
-  char *name;
-  uint64_t memory_bytes;
-  bool passthrough;
-  char *emulator;
-  char *machine;
-  char *arch;
-  char *virt_type;
-  char **local_disks;
-} MigDomainXml;
+typedef struct MigLease MigLease;
 
-void mig_domain_xml_clear(MigDomainXml *xml);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainXml, mig_domain_xml_clear)
+/* Parts of what the operations of the same names do, over a connection that is leased. */
+bool mig_read_host(const MigLease *lease, MigHostFacts *ret_facts, GError **error);
+virDomainPtr mig_read_domain(const MigLease *lease, const char *name_or_uuid, MigDomainFacts *ret_facts,
+                             GError **error);
+/* Its XML, with each disk's storage looked at. */
+bool mig_read_domain_xml(virDomainPtr domain, const char *name, MigDomainFacts *ret_facts, GError **error);
+void mig_read_disk_size(virDomainPtr domain, MigDomainFacts *facts, MigDisk *disk);
 
-bool mig_domain_xml_parse(const char *text, MigDomainXml *ret_xml, GError **error);
-char *mig_capabilities_host_uuid(const char *text);
+/* --- volumes.c: what a libvirtd's pools have; `store` is for names --- */
+
+void mig_look_for_path(virConnectPtr vir, const char *path, MigStore *store, MigTargetDisk *ret_disk);
+void mig_look_for_disk(virConnectPtr vir, const MigDisk *disk, MigStore *store, MigTargetDisk *ret_disk);
 
 /* --- flags.c --- */
 
@@ -201,10 +201,10 @@ MigConn *mig_conn_ref(MigConn *conn);
 void mig_conn_unref(MigConn *conn);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(MigConn, mig_conn_unref)
 
-typedef struct MigLease {
+struct MigLease {
   MigConn *conn;
   virConnectPtr vir;
-} MigLease;
+};
 
 /* For a call that answers soon, or for one that sits: that one leaves the connection with the events alone. */
 typedef enum MigLeaseKind { MIG_LEASE_SHORT, MIG_LEASE_LONG } MigLeaseKind;
@@ -232,7 +232,10 @@ void mig_close_aside(virConnectPtr vir);
 bool mig_libvirt_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **error);
 bool mig_libvirt_domain_facts(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts,
                               GError **error);
-bool mig_libvirt_warm_target(MigConn *target, const MigDomainFacts *facts, GError **error);
+bool mig_libvirt_survey_domain(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts,
+                               GError **error);
+bool mig_libvirt_survey_target(MigConn *conn, const MigDomainFacts *domain, const MigHostFacts *source,
+                               MigTargetFacts *ret_facts, GError **error);
 bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
 bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
 bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);

@@ -6,13 +6,6 @@
 
 #include <glib.h>
 
-/* All zero: nothing. */
-typedef struct MigDomainTags {
-  char *title;
-  MigMatchEntry *metadata; /* both strings of each are owned */
-  size_t n_metadata;
-} MigDomainTags;
-
 void mig_domain_tags_clear(MigDomainTags *tags);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainTags, mig_domain_tags_clear)
 

@@ -149,7 +149,7 @@ static void a_hung_target_in_the_checks_ends_at_the_limit(void **state) {
 
   bb_configure(bb, "PrepareTimeout=1s\nMaxOutgoing=2\n");
   bb_start(bb);
-  bb_set_call(bb, "warm_target", json_pack("{sb si}", "hang", 1, "times", 1));
+  bb_set_call(bb, "survey_target", json_pack("{sb si}", "hang", 1, "times", 1));
   client = bb_connect(bb);
   job = client_start(client, "vm1", NULL);
   bb_await_phase(bb, text_of(job, "id"), "preparing");
@@ -157,7 +157,7 @@ static void a_hung_target_in_the_checks_ends_at_the_limit(void **state) {
   assert_answers_fast(client, text_of(job, "id"));
   job = bb_await_phase(bb, text_of(job, "id"), "failed");
   assert_text(job, "failure.cause", "PREPARE_TIMEOUT");
-  bb_set_call(bb, "warm_target", NULL);
+  bb_set_call(bb, "survey_target", NULL);
   other = client_start(client, "vm2", NULL);
   bb_await_phase(bb, text_of(other, "id"), "succeeded");
 }

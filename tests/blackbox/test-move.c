@@ -42,7 +42,7 @@ static void the_stream_shows_each_phase_in_its_order_and_the_end(void **state) {
   size_t at = 0;
 
   bb_start(bb);
-  bb_set_call(bb, "warm_target", json_pack("{si}", "delay_ms", 60));
+  bb_set_call(bb, "survey_target", json_pack("{si}", "delay_ms", 60));
   client = bb_connect(bb);
   watcher = bb_connect(bb);
   job = client_start(client, "vm1", NULL);
@@ -178,7 +178,7 @@ static void abort_while_preparing(void **state) {
 
   bb_start(bb);
   bb_link_slow(bb);
-  bb_set_call(bb, "warm_target", json_pack("{sb}", "hang", 1));
+  bb_set_call(bb, "survey_target", json_pack("{sb}", "hang", 1));
   client = bb_connect(bb);
   job = start_and_reach(bb, client, NULL, "preparing");
   abort_job(client, "vm1");
@@ -187,7 +187,7 @@ static void abort_while_preparing(void **state) {
   assert_text(job, "failure.phase", "preparing");
 
   /* What hung goes on now, and starts nothing. */
-  bb_set_call(bb, "warm_target", NULL);
+  bb_set_call(bb, "survey_target", NULL);
   job = start_and_move(bb, client, NULL);
   assert_int_equal(number_of(bb_truth(bb, "vm1"), "serial"), 1);
 }

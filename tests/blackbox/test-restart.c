@@ -44,11 +44,11 @@ static void killed_while_preparing(void **state) {
   json_t *job;
 
   bb_start(bb);
-  bb_set_call(bb, "warm_target", json_pack("{sb}", "hang", 1));
+  bb_set_call(bb, "survey_target", json_pack("{sb}", "hang", 1));
   job = client_start(bb_connect(bb), "vm1", NULL);
   bb_await_phase(bb, text_of(job, "id"), "preparing");
   bb_stop(bb, SIGKILL);
-  bb_set_call(bb, "warm_target", NULL);
+  bb_set_call(bb, "survey_target", NULL);
   bb_start(bb);
   job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
   assert_events_whole(job);

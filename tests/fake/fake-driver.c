@@ -2,6 +2,8 @@
 /* The fake's vtable: knobs first, then the model. */
 #include "tests/fake/fake-driver.h"
 
+#include "libmigrate/virt/xml.h"
+#include "tests/fake/fake-survey.h"
 #include "tests/fake/fake-world.h"
 
 #include <string.h>
@@ -309,30 +311,37 @@ static bool fake_reachable(MigDriver *driver, const char *uri, unsigned timeout_
 /* ---- facts
  * ------------------------------------------------------------------------------------------------- */
 
-static bool fake_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **error) {
-  json_t *host, *value;
-  MigHostFacts facts = {0};
+/* With the world's lock held. */
+static bool host_facts(FakeWorld *world, const char *name, MigHostFacts *ret_facts, GError **error) {
+  json_t *host = fake_world_host(world, name), *value = json_object_get(host, "uuid");
+  g_autofree char *hostname = g_strdup_printf("node-%s", name);
 
-  if (!enter(conn, "host_facts", NULL, error))
+  if (!fake_survey_host(host, ret_facts, error))
     return false;
-  host = fake_world_host(conn->world, conn->host);
-  value = json_object_get(host, "uuid");
   if (value) {
-    g_strlcpy(facts.uuid, json_string_value(value), sizeof facts.uuid);
+    g_strlcpy(ret_facts->uuid, json_string_value(value), sizeof ret_facts->uuid);
   } else {
-    g_autofree char *hash = g_compute_checksum_for_string(G_CHECKSUM_SHA1, conn->host, -1);
+    g_autofree char *hash = g_compute_checksum_for_string(G_CHECKSUM_SHA1, name, -1);
 
-    g_snprintf(facts.uuid, sizeof facts.uuid, "%.8s-%.4s-4%.3s-9%.3s-%.12s", hash, hash + 8, hash + 12,
-               hash + 15, hash + 18);
+    g_snprintf(ret_facts->uuid, sizeof ret_facts->uuid, "%.8s-%.4s-4%.3s-9%.3s-%.12s", hash, hash + 8,
+               hash + 12, hash + 15, hash + 18);
   }
   value = json_object_get(host, "hostname");
-  facts.hostname = value ? g_strdup(json_string_value(value)) : g_strdup_printf("node-%s", conn->host);
-  facts.libvirt_version =
+  ret_facts->hostname = mig_store_string(ret_facts->store, value ? json_string_value(value) : hostname);
+  ret_facts->libvirt_version =
       json_object_get(host, "libvirt_version") ? (uint64_t)integer(host, "libvirt_version") : 9000000;
-  facts.hypervisor_version =
+  ret_facts->hypervisor_version =
       json_object_get(host, "hypervisor_version") ? (uint64_t)integer(host, "hypervisor_version") : 7002000;
-  *ret_facts = facts;
-  return leave(conn, true);
+  return true;
+}
+
+static bool fake_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **error) {
+  return enter(conn, "host_facts", NULL, error) &&
+         leave(conn, host_facts(conn->world, conn->host, ret_facts, error));
+}
+
+static json_t *domain_script(FakeWorld *world, const FakeDomain *domain) {
+  return json_object_get(json_object_get(world->control, "domains"), domain->name);
 }
 
 static void read_tags(FakeWorld *world, const FakeDomain *domain, MigDomainTags *ret_tags) {
@@ -345,32 +354,86 @@ static void read_tags(FakeWorld *world, const FakeDomain *domain, MigDomainTags 
     mig_domain_tags_add(ret_tags, path, json_string_value(value));
 }
 
+/* With the world's lock held. What the XML says, if there is one, and for the rest what the control file does. */
+static bool domain_facts(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts, GError **error) {
+  FakeDomain *domain = find(conn, name_or_uuid, error);
+  MigDomainFacts facts = {0};
+  json_t *script;
+
+  if (!domain)
+    return false;
+  script = domain_script(conn->world, domain);
+  if (json_object_get(script, "xml")) {
+    if (!fake_survey_parse(script, fake_world_host(conn->world, conn->host), &facts, error))
+      return false;
+  } else {
+    facts = (MigDomainFacts){
+        .store = mig_store_new(),
+        .emulator = "/usr/bin/qemu-system-x86_64",
+        .machine = "pc-q35-7.2",
+        .arch = "x86_64",
+        .virt_type = "qemu",
+        .vcpus = 1,
+        .local_disk_bytes = (uint64_t)domain->local_disk,
+        .local_disks = (unsigned)domain->local_disks,
+        .passthrough = domain->passthrough,
+    };
+  }
+  facts.name = mig_store_string(facts.store, domain->name);
+  facts.state = fake_domain_state_at(domain, conn->host);
+  facts.persistent = fake_domain_defined(domain, conn->host);
+  facts.memory_bytes = (uint64_t)domain->memory;
+  g_strlcpy(facts.uuid, domain->uuid, sizeof facts.uuid);
+  read_tags(conn->world, domain, &facts.tags);
+  *ret_facts = facts;
+  return true;
+}
+
 static bool fake_domain_facts(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts,
                               GError **error) {
+  return enter(conn, "domain_facts", NULL, error) &&
+         leave(conn, domain_facts(conn, name_or_uuid, ret_facts, error));
+}
+
+static bool fake_survey_domain_op(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts,
+                                  GError **error) {
   FakeDomain *domain;
 
-  if (!enter(conn, "domain_facts", NULL, error))
+  if (!enter(conn, "survey_domain", NULL, error))
     return false;
-  domain = find(conn, name_or_uuid, error);
-  if (!domain)
+  if (!domain_facts(conn, name_or_uuid, ret_facts, error))
     return leave(conn, false);
-
-  *ret_facts = (MigDomainFacts){
-      .name = g_strdup(domain->name),
-      .state = fake_domain_state_at(domain, conn->host),
-      .persistent = fake_domain_defined(domain, conn->host),
-      .memory_bytes = (uint64_t)domain->memory,
-      .local_disk_bytes = (uint64_t)domain->local_disk,
-      .local_disks = (unsigned)domain->local_disks,
-      .passthrough = domain->passthrough,
-      .emulator = g_strdup("/usr/bin/qemu-system-x86_64"),
-      .machine = g_strdup("pc-q35-7.2"),
-      .arch = g_strdup("x86_64"),
-      .virt_type = g_strdup("qemu"),
-  };
-  g_strlcpy(ret_facts->uuid, domain->uuid, sizeof ret_facts->uuid);
-  read_tags(conn->world, domain, &ret_facts->tags);
+  domain = find(conn, name_or_uuid, NULL);
+  fake_survey_domain(domain_script(conn->world, domain), fake_world_host(conn->world, conn->host), ret_facts);
+  if (domain->job.phase != FAKE_PHASE_NONE)
+    ret_facts->job = "outgoing migration";
   return leave(conn, true);
+}
+
+static bool survey_target(MigConn *conn, const MigDomainFacts *domain, const MigHostFacts *source,
+                          MigTargetFacts *ret_facts, GError **error) {
+  FakeDomain *here = fake_world_domain(conn->world, NULL, domain->uuid);
+  json_t *said = here ? fake_world_said_state(conn->world, here, conn->host) : NULL;
+  g_auto(MigTargetFacts) facts = {0};
+
+  mig_target_facts_init(&facts, domain);
+  if (!host_facts(conn->world, conn->host, &facts.host, error))
+    return false;
+  if (said && g_strcmp0(json_string_value(said), "error") == 0)
+    return refuse(error, MIG_VIRT_ERROR_FAILED, "scripted: no status");
+  facts.domain_state = said   ? fake_end_state(json_string_value(said))
+                       : here ? fake_domain_state_at(here, conn->host)
+                              : MIG_END_ABSENT;
+  fake_survey_target(fake_world_host(conn->world, conn->host), domain, source, &facts);
+  *ret_facts = facts;
+  facts = (MigTargetFacts){0};
+  return true;
+}
+
+static bool fake_survey_target_op(MigConn *conn, const MigDomainFacts *domain, const MigHostFacts *source,
+                                  MigTargetFacts *ret_facts, GError **error) {
+  return enter(conn, "survey_target", NULL, error) &&
+         leave(conn, survey_target(conn, domain, source, ret_facts, error));
 }
 
 static bool fake_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error) {
@@ -397,10 +460,6 @@ static bool fake_domain_status(MigConn *conn, const char *uuid, MigDomainStatus 
   }
   *ret_status = status;
   return leave(conn, true);
-}
-
-static bool fake_warm_target(MigConn *target, const MigDomainFacts *facts, GError **error) {
-  return enter(target, "warm_target", NULL, error) && leave(target, true);
 }
 
 /* ---- the migration
@@ -763,7 +822,8 @@ MigDriver *fake_driver_new(void) {
       .host_facts = fake_host_facts,
       .domain_facts = fake_domain_facts,
       .domain_status = fake_domain_status,
-      .warm_target = fake_warm_target,
+      .survey_domain = fake_survey_domain_op,
+      .survey_target = fake_survey_target_op,
       .probe_dirty_rate = fake_probe_dirty_rate,
       .migrate = fake_migrate,
       .job_stats = fake_job_stats,

@@ -11,13 +11,16 @@
  *     "hosts": {
  *       "a": {"uuid": "…", "hostname": "node-a", "libvirt_version": 9000000, "hypervisor_version": 7002000,
  *             "reachable": true,
- *             "hung": false}
+ *             "hung": false,
+ *             "free_memory_bytes": 8589934592, "networks": ["default"], "volumes": {"/x/a.img": 1073741824}}
  *     },
  *     "domains": {
  *       "vm1": {"uuid": "…", "host": "a", "state": "running", "persistent": true,
  *               "memory_bytes": 268435456, "dirty_bytes_per_s": 20971520, "working_set_bytes": 67108864,
  *               "local_disk_bytes": 0, "local_disks": 0, "passthrough": false,
  *               "title": "…", "metadata": {"{urn:x}tier": "gold"},
+ *               "xml": "<domain>…", "job": "backup", "snapshots": 1, "io_error": true,
+ *               "disks": {"vda": {"capacity_bytes": 1073741824, "allocation_bytes": 4096, "job": true}},
  *               "states": {"b": "unknown"},
  *               "leftovers": false, "start_failed": false,
  *               "defined": ["b"]}
@@ -41,6 +44,13 @@
  *                 failing domain_status. leftovers: a migration that fails leaves its definition at the target, one
  *                 that succeeds leaves it at the source. start_failed: shut off where it is not at home, it says that
  *                 its start failed. defined: where it is defined as well, beside its own host.
+ *                 xml: what libvirt says of it, as a survey reads it; job, snapshots, io_error and disks go with it.
+ *   hosts again   as a target of a survey; of what is not mentioned everything is there. memory_bytes, cpus, numa_nodes,
+ *                 pages {"2097152": {"total": 8, "free": 4}}, vcpus_max; capabilities and domain_capabilities: paths of
+ *                 files of libvirt's XML; machines; cpu and host_cpu {"match": "incompatible", "text": "…"}, cpu_lacks;
+ *                 networks, inactive_networks, interfaces, filters, secrets, files, devices, security_models: names,
+ *                 null: it cannot tell; names {"vm1": UUID} of other domains; volumes, and pools {"/dir": bytes left};
+ *                 as a source: shared_storage and unknown_storage, prefixes of paths.
  *   link          cut: no byte moves, and after keepalive_ms the migration breaks as libvirt's does. setup_ms: from
  *                 migrate() to the first byte. switch_ms: the fixed part of the switchover.
  *   keepalive_ms  how long a hung call or a cut link is borne.

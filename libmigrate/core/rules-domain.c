@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Checks of what the domain is by itself, of the target as a whole, and of what is looked up there by name.
+ *
+ * Sources of what cannot move: libvirt 9.0 qemuMigrationSrcIsAllowed(), and the migration blockers of QEMU's devices. */
+#include "libmigrate/core/rules.h"
+
+#include <string.h>
+
+/* From 8.1 on QEMU asks a device's driver; before it moves none without experimental switches. */
+#define QEMU_MOVES_VFIO 8001000
+
+uint64_t rules_qemu_version(const MigCheckInput *in) {
+  uint64_t here = in->source->hypervisor_version;
+  uint64_t there = in->target ? in->target->host.hypervisor_version : here;
+  return here < there ? here : there;
+}
+
+uint64_t rules_libvirt_version(const MigCheckInput *in) {
+  uint64_t here = in->source->libvirt_version;
+  uint64_t there = in->target ? in->target->host.libvirt_version : here;
+  return here < there ? here : there;
+}
+
+bool rule_target_unreachable(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (in->target || !in->target_error || !in->target_away)
+    return false;
+  text_add(seen, "The target %s does not answer: %s.", in->target_uri, in->target_error);
+  return true;
+}
+
+bool rule_target_refuses(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (in->target || !in->target_error || in->target_away)
+    return false;
+  text_add(seen, "The target %s cannot be asked: %s.", in->target_uri, in->target_error);
+  return true;
+}
+
+bool rule_same_host(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (!in->source->uuid[0] || strcmp(in->source->uuid, in->target->host.uuid) != 0)
+    return false;
+  text_add(seen, "The target %s is this host itself (host UUID %s).", in->target_uri, in->source->uuid);
+  return true;
+}
+
+bool rule_domain_state(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (in->domain->state == MIG_END_RUNNING || in->domain->state == MIG_END_PAUSED)
+    return false;
+  text_add(seen, "The domain is %s.", mig_end_state_name(in->domain->state));
+  return true;
+}
+
+bool rule_domain_exists(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  MigEndState state = in->target->domain_state;
+  if (state == MIG_END_ABSENT || state == MIG_END_INACTIVE)
+    return false;
+  /* The host itself has it, of course. */
+  if (in->source->uuid[0] && strcmp(in->source->uuid, in->target->host.uuid) == 0)
+    return false;
+  text_add(seen, "A domain with the same UUID is %s at the target already.", mig_end_state_name(state));
+  return true;
+}
+
+bool rule_name_taken(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (!in->target->other_uuid)
+    return false;
+  text_add(seen, "Another domain, %s, has the name %s at the target.", in->target->other_uuid,
+           in->domain->name);
+  return true;
+}
+
+bool rule_io_error(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (!in->domain->io_error)
+    return false;
+  text_add(seen, "The guest is paused for an I/O error of a disk.");
+  return true;
+}
+
+bool rule_domain_job(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (!in->domain->job)
+    return false;
+  text_add(seen, "Another job of libvirt runs on the domain: %s.", in->domain->job);
+  return true;
+}
+
+bool rule_block_job(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  for (size_t i = 0; i < in->domain->n_disks; i++) {
+    if (!in->domain->disks[i].job)
+      continue;
+    if (seen->items == 0)
+      text_add(seen, "%s", lead);
+    text_item(seen, "%s", in->domain->disks[i].target);
+  }
+  if (seen->items == 0)
+    return false;
+  text_end(seen);
+  return true;
+}
+
+bool rule_snapshots(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (in->domain->snapshots == 0)
+    return false;
+  text_add(seen, "The domain has %u snapshot%s, and libvirt moves no domain that has any.",
+           in->domain->snapshots, in->domain->snapshots == 1 ? "" : "s");
+  return true;
+}
+
+bool rule_domain_paused(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (in->domain->state != MIG_END_PAUSED || in->domain->io_error)
+    return false;
+  text_add(seen, "The guest is paused.");
+  return true;
+}
+
+bool rule_defined_at_target(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (in->target->domain_state != MIG_END_INACTIVE)
+    return false;
+  text_add(seen, "The target has the domain defined already, and shut off.");
+  return true;
+}
+
+/* 7.2.22 and 7.2.3 are one release of the other's. */
+static bool is_older(uint64_t there, uint64_t here) {
+  return there > 0 && here > 0 && there / 1000 < here / 1000;
+}
+
+static bool older(const char *what, uint64_t there, uint64_t here, Text *seen) {
+  char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
+  if (!is_older(there, here))
+    return false;
+  text_add(seen, "The target's %s is %s, older than %s here.", what, text_version(there, a),
+           text_version(here, b));
+  return true;
+}
+
+bool rule_qemu_older(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  return older("QEMU", in->target->host.hypervisor_version, in->source->hypervisor_version, seen);
+}
+
+bool rule_libvirt_older(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  return older("libvirt", in->target->host.libvirt_version, in->source->libvirt_version, seen);
+}
+
+bool rule_tls_unseen(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (rules_policy(in, MIG_POLICY_TLS) != MIG_TLS_REQUIRE)
+    return false;
+  text_add(seen, "Whether both hosts have the certificates for tls=require cannot be seen.");
+  return true;
+}
+
+bool rule_tls_control(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (rules_policy(in, MIG_POLICY_TLS) != MIG_TLS_REQUIRE || !in->target_uri ||
+      !strstr(in->target_uri, "+tcp://"))
+    return false;
+  text_add(seen, "TLS is required, and the hosts' libvirtds speak to each other in clear (%s).",
+           in->target_uri);
+  return true;
+}
+
+/* --- lists of the domain --- */
+
+static bool list_traits(const MigCheckInput *in, MigTraitKind kind, const char *lead, Text *seen) {
+  for (size_t i = 0; i < in->domain->n_traits; i++) {
+    const MigTrait *trait = &in->domain->traits[i];
+    if (trait->kind != kind)
+      continue;
+    if (seen->items == 0)
+      text_add(seen, "%s", lead);
+    text_item(seen, "%s", trait->text);
+  }
+  if (seen->items == 0)
+    return false;
+  text_end(seen);
+  return true;
+}
+
+bool rule_trait(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  return list_traits(in, (MigTraitKind)argument, lead, seen);
+}
+
+bool rule_hostdev(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  return rules_qemu_version(in) < QEMU_MOVES_VFIO && list_traits(in, (MigTraitKind)argument, lead, seen);
+}
+
+bool rule_hostdev_vfio(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (rules_qemu_version(in) < QEMU_MOVES_VFIO)
+    return false;
+  for (size_t i = 0; i < in->domain->n_traits; i++) {
+    const MigTrait *trait = &in->domain->traits[i];
+    if (trait->kind != MIG_TRAIT_HOSTDEV_PCI && trait->kind != MIG_TRAIT_HOSTDEV_MDEV)
+      continue;
+    if (seen->items == 0)
+      text_add(seen, "%s", lead);
+    text_item(seen, "%s", trait->text);
+  }
+  if (seen->items == 0)
+    return false;
+  text_end(seen);
+  return true;
+}
+
+bool rule_need(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  MigNeedKind kind = (MigNeedKind)(argument >> 4);
+  MigSight sight = (MigSight)(argument & 15);
+  for (size_t i = 0; i < in->domain->n_needs && i < in->target->n_needs; i++) {
+    const MigNeed *need = &in->domain->needs[i];
+    if (need->kind != kind || in->target->needs[i] != sight)
+      continue;
+    if (seen->items == 0)
+      text_add(seen, "%s", lead);
+    if (kind == MIG_NEED_DEVICE)
+      text_item(seen, "%s %s", need->user, need->name);
+    else if (need->user)
+      text_item(seen, "%s (%s)", need->name, need->user);
+    else
+      text_item(seen, "%s", need->name);
+  }
+  if (seen->items == 0)
+    return false;
+  text_end(seen);
+  return true;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Private to core: the tests behind the table of checks. */
+#pragma once
+
+#include "libmigrate/core/migratable.h"
+#include "libmigrate/core/text.h"
+
+/* True if there is something to say: what was seen is in `seen` then, to its full stop. `argument` and `lead` are of the
+ * table's row; the lead is the beginning of a list. Those of the target are called with in->target only. */
+typedef bool RuleFunc(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen);
+
+/* checks.c */
+
+typedef struct RuleRow {
+  MigCheckInfo info;
+  RuleFunc *test;
+  unsigned argument;
+  const char *lead; /* of a list of what was seen */
+  bool of_target;   /* needs the target's answers */
+} RuleRow;
+
+const RuleRow *rules_row(MigCheck check);
+
+/* rules-domain.c. By what the domain is, and the target as a whole */
+RuleFunc rule_target_unreachable, rule_target_refuses, rule_same_host, rule_domain_state, rule_domain_exists,
+    rule_name_taken;
+RuleFunc rule_io_error, rule_domain_job, rule_block_job, rule_snapshots, rule_domain_paused;
+RuleFunc rule_defined_at_target, rule_qemu_older, rule_libvirt_older, rule_tls_unseen, rule_tls_control;
+RuleFunc rule_trait;   /* argument: MigTraitKind */
+RuleFunc rule_hostdev; /* likewise: one that newer QEMU may be able to move */
+RuleFunc rule_hostdev_vfio;
+RuleFunc rule_need; /* argument: RULE_NEED(kind, sight) */
+
+#define RULE_NEED(kind, sight) ((unsigned)(kind) << 4 | (unsigned)(sight))
+
+/* rules-disks.c */
+RuleFunc rule_disk_transient, rule_disk_nvme, rule_disk_local, rule_disk_cache, rule_disk_missing;
+RuleFunc rule_disk_too_small, rule_disk_size_differs, rule_pool_space, rule_host_drive, rule_media;
+RuleFunc rule_storage_unknown, rule_disk_unseen;
+
+/* rules-host.c */
+RuleFunc rule_cpu_invtsc, rule_cpu_incompatible, rule_cpu_other_host, rule_tsc_frequency;
+RuleFunc rule_emulator_missing, rule_virt_type, rule_machine_type;
+RuleFunc rule_target_too_small, rule_target_memory, rule_hugepages_missing, rule_hugepages_taken;
+RuleFunc rule_vcpus_max, rule_pinned_cpus, rule_numa_nodes;
+RuleFunc rule_cpu_passthrough, rule_cpu_unchecked, rule_cpu_unseen;
+RuleFunc rule_memory_tight, rule_memory_ballooned, rule_vcpus_overcommitted, rule_pinned_cpus_fewer,
+    rule_pinned;
+
+/* The lower of both ends; 0: not known. */
+uint64_t rules_qemu_version(const MigCheckInput *in);
+uint64_t rules_libvirt_version(const MigCheckInput *in);
+
+static inline uint64_t rules_policy(const MigCheckInput *in, MigPolicyKey key) {
+  return mig_policy_get(in->policy, key);
+}
