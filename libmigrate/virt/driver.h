@@ -58,6 +58,7 @@ typedef struct MigDomainStatus {
   bool job_active; /* a migration job, outgoing or incoming */
   bool job_outgoing;
   bool start_failed; /* inactive because its last start, or the last migration into it, failed */
+  bool migrated;     /* running, and so since it was migrated here; nobody paused it since */
 } MigDomainStatus;
 
 /* The final count of a migration. */
@@ -92,6 +93,8 @@ typedef enum MigVirtEventKind {
 typedef struct MigVirtEvent {
   MigVirtEventKind kind;
   char uuid[MIG_UUID_STRING_SIZE];
+  char name[256]; /* of the domain, cut to size */
+  bool arriving;  /* STATE: it is a copy that waits for a migration into this host */
   uint64_t iteration;
   bool success;
   MigFinalStats final;

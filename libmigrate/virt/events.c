@@ -45,6 +45,8 @@ void mig_event_sink_set(MigEventSink *sink, MigVirtEventFunc func, gpointer user
 static void deliver(MigEventSink *sink, virDomainPtr domain, MigVirtEvent *event) {
   if (domain && virDomainGetUUIDString(domain, event->uuid) < 0)
     return;
+  if (domain)
+    g_strlcpy(event->name, virDomainGetName(domain), sizeof event->name);
 
   g_rec_mutex_lock(&sink->lock);
   if (sink->func)
@@ -58,6 +60,7 @@ static int on_lifecycle(virConnectPtr vir, virDomainPtr domain, int what, int de
 
   if (row) {
     event.state = row->end;
+    event.arriving = what == VIR_DOMAIN_EVENT_STARTED && detail == VIR_DOMAIN_EVENT_STARTED_MIGRATED;
     g_strlcpy(event.detail, row->name, sizeof event.detail);
     deliver(opaque, domain, &event);
   }

@@ -65,6 +65,7 @@ bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus 
     status.state = mig_state_from_libvirt(state, reason);
     status.persistent = persistent;
     status.start_failed = state == VIR_DOMAIN_SHUTOFF && reason == VIR_DOMAIN_SHUTOFF_FAILED;
+    status.migrated = state == VIR_DOMAIN_RUNNING && reason == VIR_DOMAIN_RUNNING_MIGRATED;
   } else {
     status = (MigDomainStatus){.state = MIG_END_ABSENT};
   }

@@ -457,6 +457,7 @@ static bool fake_domain_status(MigConn *conn, const char *uuid, MigDomainStatus 
         status.state == MIG_END_INACTIVE && g_strcmp0(domain->host, conn->host) != 0 && domain->start_failed;
     status.job_active = outgoing || incoming;
     status.job_outgoing = outgoing;
+    status.migrated = status.state == MIG_END_RUNNING && g_strcmp0(domain->final_target, conn->host) == 0;
   }
   *ret_status = status;
   return leave(conn, true);

@@ -22,7 +22,7 @@
  *               "xml": "<domain>…", "job": "backup", "snapshots": 1, "io_error": true,
  *               "disks": {"vda": {"capacity_bytes": 1073741824, "allocation_bytes": 4096, "job": true}},
  *               "states": {"b": "unknown"},
- *               "leftovers": false, "start_failed": false,
+ *               "leftovers": false, "start_failed": false, "migrate_to": "b", "post_copy": false,
  *               "defined": ["b"]}
  *     },
  *     "link": {"bytes_per_s": 104857600, "cut": false, "setup_ms": 0, "switch_ms": 20},
@@ -43,7 +43,9 @@
  *                 owner). states: what an end says instead of the truth, by the names of MigEndState, or "error" for a
  *                 failing domain_status. leftovers: a migration that fails leaves its definition at the target, one
  *                 that succeeds leaves it at the source. start_failed: shut off where it is not at home, it says that
- *                 its start failed. defined: where it is defined as well, beside its own host.
+ *                 its start failed. defined: where it is defined as well, beside its own host. migrate_to: somebody else
+ *                 migrates it there, begun when the test sets this, and cancelled when it takes it away; with post_copy
+ *                 set later than that, goes over to it.
  *                 xml: what libvirt says of it, as a survey reads it; job, snapshots, io_error and disks go with it.
  *   hosts again   as a target of a survey; of what is not mentioned everything is there. memory_bytes, cpus, numa_nodes,
  *                 pages {"2097152": {"total": 8, "free": 4}}, vcpus_max; capabilities and domain_capabilities: paths of

@@ -62,12 +62,14 @@ void fake_event(FakeWorld *world, const char *host, const FakeDomain *domain, Mi
   entry->host = g_strdup(host);
   entry->event = event;
   g_strlcpy(entry->event.uuid, domain->uuid, sizeof entry->event.uuid);
+  g_strlcpy(entry->event.name, domain->name, sizeof entry->event.name);
   g_queue_push_tail(&world->events, entry);
 }
 
 void fake_event_state(FakeWorld *world, const char *host, const FakeDomain *domain, MigEndState state,
                       const char *detail) {
-  MigVirtEvent event = {.kind = MIG_VIRT_EVENT_STATE, .state = state};
+  MigVirtEvent event = {
+      .kind = MIG_VIRT_EVENT_STATE, .state = state, .arriving = strcmp(detail, "started: migrated") == 0};
 
   g_strlcpy(event.detail, detail, sizeof event.detail);
   fake_event(world, host, domain, event);

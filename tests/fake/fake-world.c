@@ -17,6 +17,7 @@ static void domain_free(gpointer data) {
   g_free(domain->control_host);
   g_free(domain->host);
   g_free(domain->applied_host);
+  g_free(domain->applied_to);
   g_ptr_array_unref(domain->defined);
   fake_job_clear(&domain->job);
   g_free(domain->error_text);
@@ -112,10 +113,15 @@ static const Field job_fields[] = {
 };
 
 static const Field domain_fields[] = {
-    DOMAIN(host, FIELD_STRING),         DOMAIN(applied_host, FIELD_STRING),
-    DOMAIN(serial, FIELD_INT64),        DOMAIN(ok, FIELD_BOOL),
-    DOMAIN(error, FIELD_INT64),         DOMAIN(error_text, FIELD_STRING),
-    DOMAIN(final_source, FIELD_STRING), DOMAIN(final_target, FIELD_STRING),
+    DOMAIN(host, FIELD_STRING),
+    DOMAIN(applied_host, FIELD_STRING),
+    DOMAIN(applied_to, FIELD_STRING),
+    DOMAIN(serial, FIELD_INT64),
+    DOMAIN(ok, FIELD_BOOL),
+    DOMAIN(error, FIELD_INT64),
+    DOMAIN(error_text, FIELD_STRING),
+    DOMAIN(final_source, FIELD_STRING),
+    DOMAIN(final_target, FIELD_STRING),
 };
 
 static const Field final_fields[] = {
@@ -251,6 +257,26 @@ static void uuid_of_name(const char *name, char *ret_uuid) {
              hash + 15, hash + 18);
 }
 
+/* A migration that is not the agent's doing. */
+static void apply_migration(FakeWorld *world, FakeDomain *domain, json_t *object) {
+  const char *to = string(object, "migrate_to", NULL);
+
+  if (g_strcmp0(to, domain->applied_to) != 0) {
+    if (domain->job.phase != FAKE_PHASE_NONE)
+      fake_job_fail(world, domain, MIG_VIRT_ERROR_ABORTED, "job 'migration out' canceled by client");
+    g_free(domain->applied_to);
+    domain->applied_to = g_strdup(to);
+    if (to && domain->host && strcmp(to, domain->host) != 0) {
+      MigPolicy policy;
+
+      mig_policy_init(&policy);
+      fake_job_start(world, domain, domain->host, to, &policy, g_get_monotonic_time());
+    }
+  }
+  if (boolean(object, "post_copy", false) && domain->job.phase == FAKE_PHASE_PRE_COPY)
+    fake_job_post_copy(world, domain);
+}
+
 static void apply_domain(FakeWorld *world, const char *name, json_t *object, json_t *saved) {
   FakeDomain *domain = g_hash_table_lookup(world->domains, name);
   json_t *host;
@@ -309,6 +335,7 @@ static void apply_domain(FakeWorld *world, const char *name, json_t *object, jso
                                                    : "stopped: crashed");
     }
   }
+  apply_migration(world, domain, object);
   world->dirty = true;
 }
 

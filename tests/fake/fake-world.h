@@ -51,6 +51,7 @@ typedef struct FakeDomain {
   char *host; /* where it is active, or was last */
   MigEndState state;
   char *applied_host; /* what of the control file was applied last */
+  char *applied_to;   /* likewise: of migrate_to */
   MigEndState applied_state;
   GPtrArray *defined; /* names of hosts */
   FakeJob job;

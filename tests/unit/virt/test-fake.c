@@ -277,6 +277,29 @@ static void an_end_may_say_what_the_test_wants(void **state) {
   }
 }
 
+static void somebody_else_may_migrate_it_and_may_cancel(void **state) {
+  Fixture *fixture = *state;
+  MigDomainStatus status = {0};
+
+  control(fixture, "{" HOSTS ",\"link\":{\"bytes_per_s\":1048576},\"domains\":{\"vm\":{\"host\":\"a\","
+                   "\"migrate_to\":\"b\"}}}");
+  wait_active(fixture, true);
+  assert_true(fixture->driver->ops->domain_status(fixture->b, fixture->request.uuid, &status, NULL));
+  assert_int_equal(status.state, MIG_END_PAUSED_MIGRATION);
+  assert_true(status.job_active);
+  assert_false(status.job_outgoing);
+  control(fixture, "{" HOSTS "," LINK "," VM "}");
+  wait_active(fixture, false);
+  assert_int_equal(state_at(fixture, fixture->a), MIG_END_RUNNING);
+  assert_int_equal(state_at(fixture, fixture->b), MIG_END_ABSENT);
+  control(fixture, "{" HOSTS "," LINK ",\"domains\":{\"vm\":{\"host\":\"a\",\"migrate_to\":\"b\","
+                   "\"dirty_bytes_per_s\":0}}}");
+  for (int i = 0; i < 1000 && state_at(fixture, fixture->b) != MIG_END_RUNNING; i++)
+    g_usleep(5000);
+  assert_true(fixture->driver->ops->domain_status(fixture->b, fixture->request.uuid, &status, NULL));
+  assert_true(status.migrated);
+}
+
 int main(void) {
 #define ROW(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
   const struct CMUnitTest tests[] = {
@@ -290,6 +313,7 @@ int main(void) {
       ROW(the_guest_may_crash_in_flight),
       ROW(an_unreachable_host_refuses_and_breaks_connections),
       ROW(an_end_may_say_what_the_test_wants),
+      ROW(somebody_else_may_migrate_it_and_may_cancel),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
