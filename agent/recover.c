@@ -19,6 +19,9 @@
 #define STALL_MS 3000
 #define HANG_MS  5000
 
+/* TCP asks again after two minutes at most, however long the link was away. */
+#define DEAF_MS 150000
+
 /* Two, since the first sample after a cut may have bytes of before it. */
 #define RISES_MIN 2
 
@@ -30,6 +33,8 @@ static void go_on(JobRun *run, const char *message) {
   Job *job = run->job;
 
   job_set_next_action(job, NULL);
+  run->deaf_since_ms = 0;
+  run->operator_called = false;
   if (job->phase == MIG_PHASE_RECOVERING)
     lifecycle_enter_phase(run->agent, job, MIG_PHASE_MIGRATING, message);
 }
@@ -40,6 +45,8 @@ void recover_on_unsettled(JobRun *run, const WorkerReport *report) {
   bool operator= report->awaits == MIG_AWAITS_OPERATOR;
   Job *job = run->job;
 
+  run->deaf_since_ms = 0;
+  run->operator_called = false;
   job_set_evidence(job, report->evidence);
   job_set_next_action(job, report->plan);
   if (!report->news && job->phase == MIG_PHASE_RECOVERING) {
@@ -60,7 +67,8 @@ void recover_on_touching(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
 
   job_set_evidence(job, report->evidence);
-  job_set_next_action(job, report->plan);
+  if (!run->operator_called)
+    job_set_next_action(job, report->plan);
   if (report->touch != MIG_TOUCH_RESUME_POST_COPY)
     return;
   job->stage = MIG_STAGE_POST_COPY;
@@ -78,14 +86,39 @@ void recover_on_touching(JobRun *run, const WorkerReport *report) {
   lifecycle_state_changed(run->agent, job);
 }
 
+/* QEMU's stream was not cut, says QEMU. That is so after a cut of the link that TCP outlives: libvirt gave it up, QEMU did
+ * not, and goes on once TCP asks again. But QEMU 7.2 says so for ever if the stream broke after the last page was sent and
+ * before the target had it: then nobody can have the pages any more that were lost with it. */
+static const char *on_still_running(JobRun *run) {
+  Job *job = run->job;
+
+  if (run->deaf_since_ms == 0 || flows(run))
+    run->deaf_since_ms = agent_now_ms();
+  if (agent_now_ms() < run->deaf_since_ms + DEAF_MS)
+    return "QEMU's stream was not cut, and goes on by itself as soon as the link carries it: it is watched";
+  job_set_next_action(
+      job, "needs an operator: look whether the link carries the stream. If it does, the guest is lost "
+           "(QEMU 7.2 does not notice when the stream breaks at the very end of post-copy): destroy "
+           "both ends then, and the job ends by itself");
+  if (!run->operator_called)
+    log_job(job, LOG_ERR, NAMES_MESSAGE_JOB_NEEDS_OPERATOR,
+            "the source's QEMU takes the stream of the post-copy for whole, yet nothing has moved for %d s: "
+            "look at "
+            "the link, then at both ends (virsh domstate --reason, virsh domjobinfo)",
+            DEAF_MS / 1000);
+  run->operator_called = true;
+  return "QEMU takes its stream for whole, yet nothing moves: an operator must look";
+}
+
 static void on_resumed(JobRun *run, const WorkerReport *report) {
   JobRecovery *recovery = &run->job->recovery;
   Job *job = run->job;
   const char *text = report->error ? report->error->message : NULL;
 
-  /* libvirt lost sight of the stream, QEMU did not. */
   if (g_error_matches(report->error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STILL_RUNNING))
-    text = "QEMU's stream was not cut, and goes on by itself as soon as the link carries it: it is watched";
+    text = on_still_running(run);
+  else
+    run->deaf_since_ms = 0;
   if (report->again_ms)
     recovery->again_usec = g_get_real_time() + ((int64_t)report->again_ms - (int64_t)agent_now_ms()) * 1000;
   if (g_strcmp0(recovery->error, text) == 0 && text) {

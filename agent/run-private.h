@@ -29,6 +29,8 @@ struct JobRun {
   bool silent;                     /* libvirtd does not tell the numbers; said once */
   bool hangs[WORKER_THREAD_COUNT]; /* a call of the thread's; said once */
   JobFlow flow;
+  uint64_t deaf_since_ms; /* QEMU calls a stream whole that moves nothing; 0: it does not */
+  bool operator_called;
 };
 
 /* --- outcome.c --- */

@@ -132,6 +132,15 @@ class Lab:
         found = self.run("exec", node, "pgrep", "-a", "qemu-system", check=False).splitlines()
         return [line for line in found if "-name guest=" in line]
 
+    def qemu_threads(self, node):
+        """Names of the threads of a node's QEMUs."""
+        pids = [line.split()[0] for line in self.qemu_processes(node)]
+        return set(
+            name
+            for pid in pids
+            for name in self.run("exec", node, "sh", "-c", f"cat /proc/{pid}/task/*/comm", check=False).splitlines()
+        )
+
     def domains(self, node):
         """name: state, of all that the node's libvirtd knows."""
         domains = {}

@@ -12,7 +12,8 @@ GUEST = "chaos"
 POLL_S = 0.02
 SILENT_S = 0.03  # three heartbeats
 MOMENT_WAIT_S = 60
-FINAL_WAIT_S = 150  # after the last fault was undone
+FINAL_WAIT_S = 240  # after the last fault was undone
+DEAF_WAIT_S = 150  # until the agent calls an operator
 
 
 class Move:
@@ -27,6 +28,7 @@ class Move:
         self.history = {}  # seq: event
         self.revision = 0
         self.died_lawfully = False
+        self.operated = False
         self.threads = []
         self.started = time.monotonic()
 
@@ -202,6 +204,8 @@ class Move:
         while not self.is_final() or any(thread.is_alive() for thread in self.threads):
             if any(thread.is_alive() for thread in self.threads):
                 healed = time.monotonic()
+            if time.monotonic() > healed + DEAF_WAIT_S and not self.operated and self.source_is_deaf():
+                self.operate()
             if time.monotonic() > healed + FINAL_WAIT_S:
                 self.note("the job does not end")
                 break
@@ -258,6 +262,21 @@ class Move:
                 yield f"node {node} still has the domain: {domains[GUEST]}"
             for process in self.lab.qemu_processes(node):
                 yield f"node {node} still has a QEMU: {process[:60]}"
+
+    def source_is_deaf(self):
+        """QEMU before 8.2 can hang if the stream breaks after the last page was sent and before the target had it: the
+        migration's thread waits for the one that reads the answers, and that one for a recovery that nobody can begin."""
+        if not any(fault.kind == "stream-break" and phase != "missed" for fault, phase, _ in self.fired):
+            return False
+        error = ((self.job or {}).get("recovery") or {}).get("error", "")
+        return "takes its stream for whole" in error and self.lab.qemu_threads("a") >= {"live_migration", "return path"}
+
+    def operate(self):
+        """What the job asks an operator for."""
+        self.note(f"the source's QEMU is deaf; the job asks: {self.job.get('next_action')}")
+        self.operated = self.died_lawfully = True
+        for node in "ba":
+            self.lab.run("virsh", node, "-q", "destroy", GUEST, check=False)
 
     def judge(self):
         """Everything that is wrong, in words."""
