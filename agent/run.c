@@ -265,6 +265,8 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
     log_job(job, LOG_WARNING, NULL, "%s was refused: %s", what, report->error->message);
     if (run->monitoring)
       mig_monitor_note_refused(&run->monitor, report->action.kind);
+    if (report->action.kind == MIG_ACTION_PAUSE && mig_virt_error_is_answer(report->error))
+      job->record.paused_by_agent = false;
   }
   lifecycle_state_changed(run->agent, job);
 }

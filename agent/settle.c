@@ -12,6 +12,9 @@
  * answers, and what is refused at once is so nearby. */
 #define NO_ANSWER_PAUSE_MS 300
 
+/* How soon it is looked again whether a pause of the guest has been answered. */
+#define PAUSING_MS 100
+
 /* Both ends, as they answer now. */
 typedef struct Ends {
   MigSettleLook look;
@@ -50,6 +53,8 @@ static void look(Settling *settling, Ends *ends) {
   ends->look.began_ms = worker_now_ms();
   ends->look.completed = worker_is_completed(worker);
   ends->look.call_taken = worker->call_taken;
+  ends->look.call_failed = worker->call_failed;
+  ends->look.pausing = worker_is_pausing(worker);
   /* The source first: see mig_verdict_answer(). */
   if (asker_status(settling->source, &answer, &ends->source_error)) {
     ends->look.source = answer.status.state;
@@ -182,6 +187,10 @@ static bool go_on(Settling *settling, const Ends *ends) {
   evidence = describe_ends(ends, step.why);
   switch (step.next) {
   case MIG_SETTLE_DONE:
+    if (!worker_end_steering(settling->worker)) {
+      worker_pause_ms(settling->worker, PAUSING_MS);
+      return false;
+    }
     worker_post(settling->worker, &(WorkerReport){.kind = WORKER_SETTLED,
                                                   .verdict = step.verdict,
                                                   .left = step.left,
@@ -219,8 +228,8 @@ void worker_settle(Worker *worker) {
     g_auto(Ends) ends = {0};
 
     record = worker_get_record(worker);
-    if (record.paused_by_agent && !settling.paused)
-      mig_settle_note_paused(&settling.settle);
+    if (record.paused_by_agent != settling.paused)
+      mig_settle_set_paused(&settling.settle, record.paused_by_agent);
     settling.paused = record.paused_by_agent;
     look(&settling, &ends);
     settled = go_on(&settling, &ends);

@@ -9,17 +9,31 @@ static const char *describe(const Command *command) {
   return command->kind == COMMAND_ACT ? mig_action_name(command->action.kind) : "new bandwidth limit";
 }
 
-/* What came of it is only known if libvirt said so. */
+/* A guest that does not run has been paused by somebody else, and stays his: a pause of ours on top of his, or post-copy,
+ * after which libvirt no longer says who paused it, would make it look like ours. It needs neither to converge. */
+static bool guest_runs(Worker *worker, MigConn *conn, GError **error) {
+  MigDomainStatus status;
+
+  if (!worker->driver->ops->domain_status(conn, worker->domain_uuid, &status, error))
+    return false;
+  if (status.state == MIG_END_RUNNING)
+    return true;
+  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "the guest does not run: it is %s",
+              mig_end_state_name(status.state));
+  return false;
+}
+
 static bool pause_guest(Worker *worker, MigConn *conn, GError **error) {
   g_autoptr(GError) failure = NULL;
-  bool ok = worker->driver->ops->suspend(conn, worker->domain_uuid, &failure);
+  bool ok;
 
-  if (ok || !worker_is_answer(failure)) {
-    MigSettleRecord record = worker_get_record(worker);
-
-    record.paused_by_agent = true;
-    worker_set_record(worker, &record);
+  if (!worker_begin_pause(worker)) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "the migration is over");
+    return false;
   }
+  ok = worker->driver->ops->suspend(conn, worker->domain_uuid, &failure);
+  /* Whether it was paused is only known if libvirt said so. */
+  worker_end_pause(worker, ok || !mig_virt_error_is_answer(failure));
   if (failure)
     g_propagate_error(error, g_steal_pointer(&failure));
   return ok;
@@ -34,11 +48,11 @@ static bool act(Worker *worker, MigConn *conn, const MigAction *action, GError *
   case MIG_ACTION_SET_DOWNTIME:
     return ops->set_max_downtime(conn, worker->domain_uuid, action->downtime_ms, error);
   case MIG_ACTION_START_POST_COPY:
-    return ops->start_post_copy(conn, worker->domain_uuid, error);
+    return guest_runs(worker, conn, error) && ops->start_post_copy(conn, worker->domain_uuid, error);
   case MIG_ACTION_PAUSE:
     if (action->downtime_ms > 0)
       return ops->set_max_downtime(conn, worker->domain_uuid, action->downtime_ms, error);
-    return pause_guest(worker, conn, error);
+    return guest_runs(worker, conn, error) && pause_guest(worker, conn, error);
   case MIG_ACTION_NONE:
   case MIG_ACTION_COUNT:
     break;

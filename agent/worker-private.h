@@ -47,7 +47,8 @@ struct Worker {
 
   WorkerCall calls[WORKER_THREAD_COUNT]; /* under the mutex */
 
-  bool call_taken; /* the caller's own: as in MigSettleLook */
+  bool call_failed; /* the caller's own: as in MigSettleLook */
+  bool call_taken;  /* the caller's own: as in MigSettleLook */
 
   GMutex mutex;
   GCond cond;
@@ -56,6 +57,7 @@ struct Worker {
   bool over;      /* the threads are to end, as soon as they can */
   bool completed; /* libvirt said that the migration was completed */
   bool hurry;
+  bool pausing; /* the steerer is at it */
 };
 
 /* --- worker.c --- */
@@ -77,8 +79,13 @@ bool worker_is_completed(Worker *worker);
 MigSettleRecord worker_get_record(Worker *worker);
 void worker_set_record(Worker *worker, const MigSettleRecord *record);
 
-/* The answer came from libvirt, and not from a connection that broke: what was asked is not still on its way to it. */
-bool worker_is_answer(const GError *error);
+/* The steerer is to pause the guest: false if the outcome has been told. Then what came of it. */
+bool worker_begin_pause(Worker *worker);
+void worker_end_pause(Worker *worker, bool paused);
+bool worker_is_pausing(Worker *worker);
+
+/* The outcome is told: the steerer begins nothing any more. False: it is at a pause, whose end is to be awaited. */
+bool worker_end_steering(Worker *worker);
 
 /* Are the threads to end? */
 bool worker_is_over(Worker *worker);
@@ -103,5 +110,6 @@ void worker_count(Worker *worker);
 
 /* --- settle.c --- */
 
-/* Asks both ends until a verdict stands, for as long as that takes, and reports it: unknown is not failed. */
+/* Asks both ends until a verdict stands, for as long as that takes, ends the steering, and reports it: unknown is not
+ * failed. */
 void worker_settle(Worker *worker);

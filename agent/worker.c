@@ -13,7 +13,7 @@
  * Each thread holds a reference of the Worker, and so may outlive worker_free(): a thread that sits in a call of a
  * hung libvirtd cannot be ended, only left behind. What such a thread reports is dropped.
  *
- * Locks: `mutex` guards order, over, completed, hurry, record and calls; it is not held over calls. Reports go to the main
+ * Locks: `mutex` guards order, over, completed, hurry, pausing, record and calls; it is not held over calls. Reports go to the main
  * context in the order in which a thread posts them. At most one sample is on its way at a time, so a slow main loop
  * is not flooded. */
 #include "agent/worker-private.h"
@@ -115,6 +115,40 @@ void worker_set_record(Worker *worker, const MigSettleRecord *record) {
   g_mutex_unlock(&worker->mutex);
 }
 
+bool worker_begin_pause(Worker *worker) {
+  bool may;
+
+  g_mutex_lock(&worker->mutex);
+  may = worker->pausing = !worker->over;
+  g_mutex_unlock(&worker->mutex);
+  return may;
+}
+
+void worker_end_pause(Worker *worker, bool paused) {
+  g_mutex_lock(&worker->mutex);
+  worker->pausing = false;
+  worker->record.paused_by_agent = worker->record.paused_by_agent || paused;
+  g_mutex_unlock(&worker->mutex);
+}
+
+bool worker_end_steering(Worker *worker) {
+  bool over;
+
+  g_mutex_lock(&worker->mutex);
+  over = worker->over = worker->over || !worker->pausing;
+  g_mutex_unlock(&worker->mutex);
+  return over;
+}
+
+bool worker_is_pausing(Worker *worker) {
+  bool pausing;
+
+  g_mutex_lock(&worker->mutex);
+  pausing = worker->pausing;
+  g_mutex_unlock(&worker->mutex);
+  return pausing;
+}
+
 bool worker_is_over(Worker *worker) {
   bool over;
 
@@ -143,11 +177,6 @@ WorkerOrder worker_wait_for_order(Worker *worker) {
 
 /* --- the caller: the migration, and what came of it --- */
 
-bool worker_is_answer(const GError *error) {
-  return !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE) &&
-         !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT);
-}
-
 static void migrate(Worker *worker, const MigPolicyFacts *facts) {
   MigMigrateRequest request = {
       .target_uri = worker->target_uri,
@@ -164,7 +193,8 @@ static void migrate(Worker *worker, const MigPolicyFacts *facts) {
   if (conn) {
     if (worker->driver->ops->migrate(hypervisor_conn_get(conn), &request, &error))
       worker_note_job_done(worker, true);
-    worker->call_taken = worker_is_answer(error);
+    worker->call_taken = mig_virt_error_is_answer(error);
+    worker->call_failed = worker->call_taken && error;
     hypervisor_release(conn, error);
   }
   worker_post(worker, &(WorkerReport){.kind = WORKER_RETURNED, .error = error});

@@ -18,7 +18,8 @@
  * wrong about what comes next: a migration that was asked of a libvirtd that hung begins when it goes on, although its
  * caller is gone; a target that answers late is of another time than its source. One look is enough where nothing can
  * follow: the source has let go and the target runs it; or libvirt has been seen at the migration, or has answered its
- * call, so that it is not still to begin, and the source runs the guest.
+ * call, so that it is not still to begin, and the source runs the guest. And while a pause of the agent's is not
+ * answered, that the guest runs at the source says nothing yet: it would stand still after the job's end.
  *
  * *Actions.* `touches` names for each all of the evidence that it needs. What is not known is not there, so a missing
  * answer, an old record without these facts, or an agent that lost its memory prevents an action and never causes one. No
@@ -31,8 +32,8 @@
  *    still persistent: else libvirt ignored the wish.)
  *  - The target has a definition, shut off because its last start failed: the migration into it was given up before its
  *    CPUs ran. A guest that ran and stopped leaves another reason.
- *  - Its owner had paused the guest before the move: its copy at the target is paused as well, and the same.
- * Nothing else is proof: a guest may run at the target for a second and power off. */
+ * But not if the target was seen to have the guest. Nothing else is proof: a guest may run at the target for a second
+ * and power off. */
 
 #define PAUSE_MIN_MS     100
 #define PAUSE_MAX_MS     2000
@@ -130,11 +131,19 @@ void mig_settle_init(MigSettle *settle, const MigSettleRecord *record) {
 
 /* --- what is known --- */
 
-static bool never_ran_there(const MigSettleRecord *record, const MigSettleLook *look) {
+static bool never_ran_there(const MigSettle *settle) {
+  const MigSettleRecord *record = &settle->record;
+  const MigSettleLook *look = &settle->last;
   bool never_defined = record->persist_target && look->source_defined && look->target == MIG_END_ABSENT;
   bool gave_up = look->target == MIG_END_INACTIVE && look->target_start_failed;
 
-  return never_defined || gave_up || !record->ran_before;
+  return !settle->seen_there && (never_defined || gave_up);
+}
+
+/* A migration that libvirt says has failed left its guest running, or stopped as by the migration. One that is paused in
+ * another way was paused by somebody since, and is where it is. */
+static bool was_given_back(const MigSettle *settle) {
+  return !settle->seen_there && settle->last.call_failed && settle->last.source == MIG_END_PAUSED;
 }
 
 static MigVerdictInput verdict_input(const MigSettle *settle) {
@@ -144,7 +153,7 @@ static MigVerdictInput verdict_input(const MigSettle *settle) {
                            .target = look->target,
                            .job_active = look->job_active,
                            .completed_event = settle->completed,
-                           .never_ran_there = never_ran_there(&settle->record, look)};
+                           .never_ran_there = never_ran_there(settle) || was_given_back(settle)};
 }
 
 static bool seen_twice(const MigSettle *settle) {
@@ -178,11 +187,11 @@ unsigned mig_settle_evidence(const MigSettle *settle) {
     evidence |= EV(TARGET_ALIVE);
   if (look->target != MIG_END_UNKNOWN && look->target_defined)
     evidence |= EV(TARGET_DEFINED);
-  if (input.never_ran_there)
+  if (never_ran_there(settle))
     evidence |= EV(NEVER_RAN_THERE);
   if (!settle->completed)
     evidence |= EV(NOT_COMPLETED);
-  if (record->ran_before)
+  if (record->ran_before || record->paused_by_agent)
     evidence |= EV(RAN_BEFORE);
   if (record->persist_target && record->target_was_absent)
     evidence |= EV(DEFINED_BY_US);
@@ -195,12 +204,15 @@ unsigned mig_settle_evidence(const MigSettle *settle) {
   return evidence;
 }
 
-/* A guest that the agent paused for the migration is stopped by the migration, whoever else says so. Once it runs again
- * that is over: whoever pauses it then has reasons of his own. */
-static MigEndState source_as_it_counts(MigSettle *settle, const MigSettleLook *look) {
-  if (look->source == MIG_END_RUNNING)
-    settle->record.paused_by_agent = false;
-  if (look->source == MIG_END_PAUSED && settle->record.paused_by_agent && settle->record.ran_before)
+/* Its CPUs were started there, or it is there as its owner had paused it. */
+static bool has_guest(MigEndState target) {
+  return target != MIG_END_UNKNOWN && target != MIG_END_ABSENT && target != MIG_END_INACTIVE &&
+         target != MIG_END_PAUSED_MIGRATION;
+}
+
+/* A guest that the agent paused for the migration is stopped by the migration, whoever else says so. */
+static MigEndState source_as_it_counts(const MigSettle *settle, const MigSettleLook *look) {
+  if (look->source == MIG_END_PAUSED && settle->record.paused_by_agent)
     return MIG_END_PAUSED_MIGRATION;
   return look->source;
 }
@@ -220,9 +232,14 @@ static void note_look(MigSettle *settle, const MigSettleLook *look) {
     settle->pause_ms = PAUSE_MIN_MS;
   }
   settle->completed = settle->completed || look->completed;
+  settle->seen_there = settle->seen_there || has_guest(look->target);
   settle->call_taken = settle->call_taken || look->call_taken || look->job_active;
   settle->last = now;
   settle->looked = true;
+  /* Whoever pauses it from now on has reasons of his own. One look is not enough: the agent's pause may lie in the socket
+   * of a libvirtd that hangs. */
+  if (now.source == MIG_END_RUNNING && seen_twice(settle))
+    settle->record.paused_by_agent = false;
 }
 
 /* --- what follows --- */
@@ -277,7 +294,8 @@ static bool one_look_will_do(const MigSettle *settle, MigVerdict verdict) {
   bool let_go = look->source == MIG_END_ABSENT || look->source == MIG_END_INACTIVE;
 
   return (verdict == MIG_VERDICT_SUCCEEDED && let_go && look->target == MIG_END_RUNNING) ||
-         (verdict == MIG_VERDICT_AT_SOURCE && look->source == MIG_END_RUNNING && settle->call_taken);
+         (verdict == MIG_VERDICT_AT_SOURCE && look->source == MIG_END_RUNNING && settle->call_taken &&
+          !settle->record.paused_by_agent);
 }
 
 /* What stays behind, although the outcome is known. */
@@ -293,6 +311,10 @@ static const char *what_is_left(const MigSettle *settle, MigVerdict verdict, Mig
   if (verdict == MIG_VERDICT_SUCCEEDED && holds_a_copy)
     return "the source still holds the stopped copy that the guest left there: destroy it there, never "
            "resume it";
+  if (verdict == MIG_VERDICT_AT_SOURCE && settle->seen_there)
+    return "the target was seen to have the guest as well, and has it no more: libvirt let the source's copy "
+           "go on, "
+           "which is older than what ran there; look at its disks";
   if (verdict == MIG_VERDICT_GONE && holds_a_copy)
     return "the source still holds a copy of the guest that cannot run on: destroy it there when you have "
            "looked";
@@ -302,10 +324,13 @@ static const char *what_is_left(const MigSettle *settle, MigVerdict verdict, Mig
 static void conclude(MigSettle *settle, unsigned evidence, MigSettleStep *step) {
   MigTouch touch = find_touch(evidence);
 
-  if (!seen_twice(settle) && !one_look_will_do(settle, step->verdict)) {
+  /* A pause that is not answered yet may stop a guest that was seen to run. */
+  bool pausing = settle->last.pausing && step->verdict == MIG_VERDICT_AT_SOURCE;
+
+  if (pausing || (!seen_twice(settle) && !one_look_will_do(settle, step->verdict))) {
     step->awaits = MIG_AWAITS_LIBVIRT;
     step->plan = plans[MIG_AWAITS_NOBODY];
-    look_again(settle, step, until_second_look(settle));
+    look_again(settle, step, pausing ? PAUSE_MAX_MS : until_second_look(settle));
     return;
   }
   if (touch != MIG_TOUCH_NONE && !given_up(settle, touch)) {
@@ -373,6 +398,6 @@ uint64_t mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch to
   return settle->again_ms;
 }
 
-void mig_settle_note_paused(MigSettle *settle) {
-  settle->record.paused_by_agent = true;
+void mig_settle_set_paused(MigSettle *settle, bool paused_by_agent) {
+  settle->record.paused_by_agent = paused_by_agent;
 }

@@ -59,7 +59,7 @@ unsigned mig_touch_needs(MigTouch touch);
  * touched. */
 typedef struct MigSettleRecord {
   bool ran_before;      /* the source ran: its owner had not paused it */
-  bool paused_by_agent; /* the agent paused it later, to let the migration end */
+  bool paused_by_agent; /* the agent paused it later, to let the migration end: it had run until then */
   bool persist_target; /* libvirt was asked to define it at the target, which it does before it lets it run */
   bool undefine_source;   /* libvirt was asked to remove the source's definition at the end */
   bool target_was_absent; /* the target had no such definition */
@@ -70,9 +70,12 @@ typedef struct MigSettleLook {
   uint64_t began_ms, ended_ms; /* monotonic: before the source was asked, after the target answered */
   MigEndState source;
   MigEndState target;
-  bool job_active;     /* a migration job at the source */
-  bool completed;      /* libvirt said so: an event, or the call's success */
-  bool call_taken;     /* libvirt is known to have taken up the migration's call: it is not still to begin */
+  bool job_active; /* a migration job at the source */
+  bool completed;  /* libvirt said so: an event, or the call's success */
+  bool call_taken; /* libvirt is known to have taken up the migration's call: it is not still to begin */
+  bool
+      call_failed; /* libvirt itself answered the call with a failure: it has done what it does to the source then */
+  bool pausing;        /* a pause by the agent was asked for and is not answered yet */
   bool source_defined; /* persistent there */
   bool target_defined; /* persistent there */
   bool
@@ -102,6 +105,7 @@ typedef struct MigSettle {
   MigSettleRecord record;
   bool completed;     /* once said, it stays */
   bool call_taken;    /* likewise; or the job was seen */
+  bool seen_there;    /* the target was seen to have the guest */
   bool looked;        /* there is a last look */
   MigSettleLook last; /* with the source as it counts */
   uint64_t same_since_ms;
@@ -116,8 +120,8 @@ void mig_settle_init(MigSettle *settle, const MigSettleRecord *record);
 /* What to do after this look. */
 void mig_settle_step(MigSettle *settle, const MigSettleLook *look, MigSettleStep *ret_step);
 
-/* The agent has paused the guest for the migration, since the record was given. */
-void mig_settle_note_paused(MigSettle *settle);
+/* The agent has paused the guest for the migration since the record was given, or it was seen to run again. */
+void mig_settle_set_paused(MigSettle *settle, bool paused_by_agent);
 
 /* The action was taken, or refused. Returns when it may be tried again, as monotonic ms. */
 uint64_t mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch, bool ok);

@@ -214,11 +214,12 @@ static const MigVerdictAnswer answers[][SITUATION_COUNT] = {
                                "migration, which must not be resumed")),
 
     /* In post-copy the newest state of the guest is at the target alone: the source cannot take over. */
+    /* With a job it would be a failed post-copy; this one was taken back by a libvirtd that was killed as it began. */
     [PC_NO] = {WAITS(LIBVIRT, "the target has nothing any more; the source has not yet noticed"),
-               STANDS(GONE, "the guest ended at the target before all of its memory had arrived; what the source "
-                            "holds cannot run"),
-               WAITS(OPERATOR, "the source is in post-copy, yet the guest never ran at the target, which has "
-                               "nothing: what the source holds cannot run on; destroy it there when you have looked"),
+               WAITS(OPERATOR, "the source was left in post-copy without a migration, and the target has nothing: if the "
+                               "guest never ran there, see whether the source can be resumed, else destroy it"),
+               WAITS(OPERATOR, "the source was left in post-copy without a migration, and the guest never ran at the "
+                               "target, which has nothing: see whether the source can be resumed, else destroy it"),
                STANDS(GONE, "the guest moved, and has been stopped at the target since; what the source holds "
                             "cannot run")},
     [PC_R] = {WAITS(LIBVIRT, "post-copy is about to end: the target has the guest, the source has not let go yet"),

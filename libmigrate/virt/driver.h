@@ -35,6 +35,10 @@ typedef enum MigVirtError {
 
 const char *mig_virt_error_name(MigVirtError error);
 
+/* The answer, be it NULL for success, came from the hypervisor, and not from a connection that broke: what was asked is not
+ * still on its way to it. */
+bool mig_virt_error_is_answer(const GError *error);
+
 /* What libvirt said, if the error came from it. ret_message is borrowed from the error's message. */
 bool mig_virt_error_get_libvirt(const GError *error, int *ret_code, const char **ret_message);
 

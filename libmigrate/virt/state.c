@@ -2,6 +2,10 @@
 /* libvirt's domain states and lifecycle events as the end states that a verdict is made from. */
 #include "libmigrate/virt/libvirt.h"
 
+/* VIR_DOMAIN_PAUSED_API_ERROR of libvirt 9.2 and later: a libvirtd may be newer than the library. One of 9.0 leaves
+ * PAUSED_MIGRATION instead. */
+#define PAUSED_API_ERROR 14
+
 /* A state's own reasons come before its MIG_ANY. */
 static const MigStateRow states[] = {
     {VIR_DOMAIN_NOSTATE, MIG_ANY, MIG_END_UNKNOWN},
@@ -15,6 +19,8 @@ static const MigStateRow states[] = {
     /* A target's first moments in Prepare. A domain started by its owner passes through it as well, and is
      * then RUNNING; to call it PAUSED would make a guest of something that has none yet. */
     {VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_STARTING_UP, MIG_END_PAUSED_MIGRATION},
+    /* A migration (or a save) failed, and libvirt could not resume the guest: it is where that left it. */
+    {VIR_DOMAIN_PAUSED, PAUSED_API_ERROR, MIG_END_PAUSED_MIGRATION},
     {VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_POSTCOPY, MIG_END_PAUSED_POSTCOPY},
     {VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_POSTCOPY_FAILED, MIG_END_PAUSED_POSTCOPY_FAILED},
     {VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_CRASHED, MIG_END_CRASHED},
@@ -62,7 +68,7 @@ static const MigLifecycleRow events[] = {
     {VIR_DOMAIN_EVENT_SUSPENDED, VIR_DOMAIN_EVENT_SUSPENDED_RESTORED, MIG_END_PAUSED, "suspended: restored"},
     {VIR_DOMAIN_EVENT_SUSPENDED, VIR_DOMAIN_EVENT_SUSPENDED_FROM_SNAPSHOT, MIG_END_PAUSED,
      "suspended: from snapshot"},
-    {VIR_DOMAIN_EVENT_SUSPENDED, VIR_DOMAIN_EVENT_SUSPENDED_API_ERROR, MIG_END_PAUSED,
+    {VIR_DOMAIN_EVENT_SUSPENDED, VIR_DOMAIN_EVENT_SUSPENDED_API_ERROR, MIG_END_PAUSED_MIGRATION,
      "suspended: API error"},
     {VIR_DOMAIN_EVENT_SUSPENDED, VIR_DOMAIN_EVENT_SUSPENDED_POSTCOPY, MIG_END_PAUSED_POSTCOPY,
      "suspended: post-copy"},

@@ -359,20 +359,88 @@ static void a_guest_that_the_agent_paused_is_stopped_by_the_migration(void **sta
   mig_settle_init(&settle, &record);
   assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).touch, T(RESUME_SOURCE));
 
-  /* Its owner had paused it before: it is his. */
+  /* Its owner had paused it before the move, and let it run since: the agent's pause was the last. */
   record.ran_before = false;
   mig_settle_init(&settle, &record);
-  assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).verdict, V(AT_SOURCE));
+  assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).touch, T(RESUME_SOURCE));
+
+  /* His own pause is his. */
+  record.paused_by_agent = false;
+  mig_settle_init(&settle, &record);
+  assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).next, MIG_SETTLE_DONE);
+  record.paused_by_agent = true;
 
   /* It ran again since: who paused it now had his own reasons. */
   record.ran_before = true;
   mig_settle_init(&settle, &record);
   look.source = E(RUNNING);
   look.job_active = true;
-  settle_for(&settle, look, 1, &now_ms);
+  settle_for(&settle, look, 2 * MIG_SETTLE_SECOND_LOOK_MS, &now_ms);
   look.source = E(PAUSED);
   look.job_active = false;
   assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).next, MIG_SETTLE_DONE);
+
+  /* One look does not tell: the pause may still be on its way. */
+  mig_settle_init(&settle, &record);
+  look.source = E(RUNNING);
+  look.call_taken = true;
+  assert_int_equal(settle_for(&settle, look, 1, &now_ms).next, MIG_SETTLE_LOOK);
+  look.source = E(PAUSED);
+  assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).touch, T(RESUME_SOURCE));
+}
+
+static void nothing_is_told_while_a_pause_is_not_answered(void **state) {
+  MigSettleRecord record = base_of(T(RESUME_SOURCE))->record;
+  MigSettleLook look = {
+      .source = E(RUNNING), .target = E(ABSENT), .source_defined = true, .call_taken = true};
+  uint64_t now_ms = 0;
+  MigSettle settle;
+
+  mig_settle_init(&settle, &record);
+  look.pausing = true;
+  assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).next, MIG_SETTLE_LOOK);
+  look.pausing = false;
+  look.source = E(PAUSED);
+  mig_settle_set_paused(&settle, true);
+  assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).touch, T(RESUME_SOURCE));
+}
+
+static void what_the_target_was_seen_to_have_ran_there(void **state) {
+  const struct Base *base = base_of(T(RESUME_SOURCE));
+  MigSettleLook look = base->look;
+  MigSettleStep step;
+  uint64_t now_ms = 0;
+  MigSettle settle;
+
+  mig_settle_init(&settle, &base->record);
+  look.target = E(RUNNING_POSTCOPY);
+  settle_for(&settle, look, 1, &now_ms);
+  look.target = E(ABSENT);
+  assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).awaits, A(OPERATOR));
+  /* libvirt, or somebody, lets the older copy run: that is told. */
+  look.source = E(RUNNING);
+  step = settle_for(&settle, look, LONG_MS, &now_ms);
+  assert_int_equal(step.verdict, V(AT_SOURCE));
+  assert_non_null(strstr(step.left, "older"));
+}
+
+static void what_is_paused_after_libvirt_gave_it_back_is_its_owners(void **state) {
+  MigSettleRecord record = {.ran_before = true};
+  MigSettleLook look = {.source = E(PAUSED), .target = E(ABSENT), .call_taken = true, .call_failed = true};
+  uint64_t now_ms = 0;
+  MigSettle settle;
+
+  mig_settle_init(&settle, &record);
+  assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).verdict, V(AT_SOURCE));
+  /* A broken connection is no such word. */
+  look.call_failed = false;
+  mig_settle_init(&settle, &record);
+  assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).awaits, A(OPERATOR));
+  /* Nor does it make a resume of what the migration stopped. */
+  look.call_failed = true;
+  look.source = E(PAUSED_MIGRATION);
+  mig_settle_init(&settle, &record);
+  assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).awaits, A(OPERATOR));
 }
 
 static void a_migration_that_failed_before_its_cpus_ran_is_known_by_the_reason(void **state) {
@@ -495,7 +563,8 @@ static MigSettleLook cell_look(int source, int target, unsigned bits) {
                          .source_defined = bits & 4,
                          .target_defined = bits & 8,
                          .target_start_failed = bits & 16,
-                         .call_taken = bits & 32};
+                         .call_taken = bits & 32,
+                         .call_failed = bits & 64};
 }
 
 static MigSettleRecord cell_record(unsigned bits) {
@@ -531,7 +600,7 @@ static void check_cell(const MigSettleRecord *record, const MigSettleLook *look)
     assert_false(active(look->target));
     assert_true(look->source == E(PAUSED_MIGRATION) ||
                 (look->source == E(PAUSED) && record->paused_by_agent));
-    assert_true(record->ran_before && !look->completed);
+    assert_true((record->ran_before || record->paused_by_agent) && !look->completed);
     assert_true(look->target == E(ABSENT) ? record->persist_target && look->source_defined
                                           : look->target_start_failed);
   }
@@ -550,7 +619,7 @@ static void check_cell(const MigSettleRecord *record, const MigSettleLook *look)
 static void every_cell(void **state) {
   for (int source = 0; source < MIG_END_STATE_COUNT; source++)
     for (int target = 0; target < MIG_END_STATE_COUNT; target++)
-      for (unsigned answers = 0; answers < 64; answers++)
+      for (unsigned answers = 0; answers < 128; answers++)
         for (unsigned records = 0; records < 32; records++) {
           MigSettleLook look = cell_look(source, target, answers);
           MigSettleRecord record = cell_record(records);
@@ -562,7 +631,7 @@ static void every_cell(void **state) {
 static void a_record_that_knows_nothing_touches_no_domain(void **state) {
   for (int source = 0; source < MIG_END_STATE_COUNT; source++)
     for (int target = 0; target < MIG_END_STATE_COUNT; target++)
-      for (unsigned answers = 0; answers < 64; answers++) {
+      for (unsigned answers = 0; answers < 128; answers++) {
         MigSettleLook look = cell_look(source, target, answers);
         uint64_t now_ms = 0;
         MigSettle settle;
@@ -597,6 +666,10 @@ static const struct Plain {
     {"a migration that was seen is not still to begin", a_migration_that_was_seen_is_not_still_to_begin},
     {"a guest that the agent paused is stopped by the migration",
      a_guest_that_the_agent_paused_is_stopped_by_the_migration},
+    {"nothing is told while a pause is not answered", nothing_is_told_while_a_pause_is_not_answered},
+    {"what the target was seen to have ran there", what_the_target_was_seen_to_have_ran_there},
+    {"what is paused after libvirt gave it back is its owner's",
+     what_is_paused_after_libvirt_gave_it_back_is_its_owners},
     {"a migration that failed before its cpus ran is known by the reason",
      a_migration_that_failed_before_its_cpus_ran_is_known_by_the_reason},
     {"a refused resume is tried again and an operator is called",

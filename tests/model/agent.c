@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The model's agent: the order in which agent/run.c, worker.c and settle.c do things, around the real mig_settle_step().
+ *
+ * Theory of Operation. What is asked, and in which order, is copied from there; every decision about an outcome or a domain
+ * is the core's own. What the monitor decides while a migration runs (abort, post-copy, a pause) is any of it at any time:
+ * more than it would ever do. A crash leaves the record. The checks of what was declared know the truth, and run at the
+ * moment of declaring. */
+#include "tests/model/model.h"
+
+static bool source_answers(const World *world) {
+  return world->source.daemon == DAEMON_UP;
+}
+static bool target_answers(const World *world) {
+  return world->target.daemon == DAEMON_UP && world->link;
+}
+
+static void pause_for(World *world, unsigned ms) {
+  world->agent.wake_ms = world->now_ms + ms;
+  world->agent.stage = AGENT_WAIT;
+}
+
+static void begin_to_settle(World *world) {
+  Agent *agent = &world->agent;
+
+  MigSettleRecord record = agent->record;
+
+  record.paused_by_agent = agent->said_paused = agent->paused;
+  mig_settle_init(&agent->settle, &record);
+  agent->stage = AGENT_ASK_SOURCE;
+}
+
+/* --- start and end of the process --- */
+
+void agent_start(World *world) {
+  Agent *agent = &world->agent;
+
+  agent->completed = agent->call_taken = agent->call_failed = agent->answered = false;
+  agent->waits_for = agent->pauses = 0;
+  if (agent->done) {
+    agent->stage = AGENT_DONE;
+  } else if (agent->recorded) {
+    agent->adopted = true;
+    agent->paused = agent->record.paused_by_agent;
+    agent->call_taken = agent->begun;
+    begin_to_settle(world);
+  } else {
+    agent->adopted = false;
+    agent->stage = AGENT_PREPARE;
+  }
+}
+
+void agent_crash(World *world) {
+  Agent *agent = &world->agent;
+
+  if (agent->waits_for && !agent->recorded)
+    model_violation(world, "the agent was killed while a migration was under way that no record knows of");
+  agent->stage = AGENT_OFF;
+  agent->waits_for = agent->pauses = 0;
+  agent->answered = false;
+}
+
+/* --- before the migration --- */
+
+static void refuse(World *world) {
+  world->agent.done = world->agent.refused = true;
+  world->agent.stage = AGENT_DONE;
+}
+
+static bool may_prepare(const World *world) {
+  return world->agent.stage == AGENT_PREPARE && source_answers(world) && target_answers(world);
+}
+
+static void prepare(World *world) {
+  MigEndState source = end_state(&world->source), target = end_state(&world->target);
+  Agent *agent = &world->agent;
+
+  if ((source != MIG_END_RUNNING && source != MIG_END_PAUSED) ||
+      (target != MIG_END_ABSENT && target != MIG_END_INACTIVE)) {
+    refuse(world);
+    return;
+  }
+  agent->paused = false;
+  agent->record = (MigSettleRecord){
+      .ran_before = source == MIG_END_RUNNING,
+      .persist_target = world->setup.persist_target && world->source.defined,
+      .undefine_source = world->setup.undefine_source && world->source.defined,
+      .target_was_absent = target == MIG_END_ABSENT,
+  };
+  agent->stage = world->fault == SHELL_RECORDS_AFTER_START ? AGENT_START : AGENT_RECORD;
+}
+
+static bool may_record(const World *world) {
+  return world->agent.stage == AGENT_RECORD;
+}
+static void record(World *world) {
+  world->agent.recorded = true;
+  world->agent.stage = world->agent.waits_for ? AGENT_IN_CALL : AGENT_START;
+}
+
+static bool may_call(const World *world) {
+  return world->agent.stage == AGENT_START;
+}
+static void call(World *world) {
+  Agent *agent = &world->agent;
+
+  agent->adopted = false;
+  agent->answered = false;
+  agent->waits_for = world_send_call(world, &world->source, CALL_MIGRATE);
+  if (world->fault == SHELL_RECORDS_AFTER_START)
+    agent->stage = AGENT_RECORD;
+  else if (agent->waits_for)
+    agent->stage = AGENT_IN_CALL;
+  else
+    begin_to_settle(world);
+}
+
+/* --- while it runs --- */
+
+void agent_take_answer(World *world, unsigned id, Answer answer) {
+  Agent *agent = &world->agent;
+
+  if (id == 0)
+    return;
+  if (id == agent->pauses) {
+    /* Refused, it did nothing; else, or if nobody knows, it did. */
+    agent->paused = agent->record.paused_by_agent =
+        answer != ANSWER_FAILED && world->fault != SHELL_FORGETS_ITS_PAUSE;
+    agent->pauses = 0;
+  }
+  if (id == agent->waits_for && !agent->answered) {
+    agent->answer = answer;
+    agent->answered = true;
+  }
+}
+
+static bool may_return(const World *world) {
+  const Agent *agent = &world->agent;
+
+  return (agent->stage == AGENT_IN_CALL || agent->stage == AGENT_IN_TOUCH) &&
+         (agent->answered || agent->waits_for == 0);
+}
+
+/* The keepalive of the agent's own connection. */
+static bool may_give_up(const World *world) {
+  const Agent *agent = &world->agent;
+  const End *end = agent->stage == AGENT_IN_TOUCH && agent->step.touch == MIG_TOUCH_UNDEFINE_TARGET
+                       ? &world->target
+                       : &world->source;
+
+  return (agent->stage == AGENT_IN_CALL || agent->stage == AGENT_IN_TOUCH) && !agent->answered &&
+         (end->daemon != DAEMON_UP || !world_is_connected(world, end));
+}
+
+static void return_with(World *world, Answer answer) {
+  Agent *agent = &world->agent;
+
+  agent->waits_for = 0;
+  agent->answered = false;
+  if (agent->stage == AGENT_IN_TOUCH) {
+    mig_settle_note_touched(&agent->settle, world->now_ms, agent->step.touch, answer == ANSWER_OK);
+    agent->stage = AGENT_ASK_SOURCE;
+    return;
+  }
+  agent->call_taken = answer != ANSWER_NONE;
+  agent->call_failed = answer == ANSWER_FAILED;
+  agent->completed = agent->completed || answer == ANSWER_OK;
+  begin_to_settle(world);
+}
+
+static void answer_comes(World *world) {
+  return_with(world, world->agent.answered ? world->agent.answer : ANSWER_NONE);
+}
+static void answer_does_not_come(World *world) {
+  return_with(world, ANSWER_NONE);
+}
+
+static bool is_steering(const World *world) {
+  return world->agent.stage == AGENT_IN_CALL ||
+         (world->agent.stage == AGENT_WAIT && world->agent.step.under_way);
+}
+
+static bool may_poll(const World *world) {
+  return is_steering(world) && source_answers(world) && world->source.job && !world->agent.begun;
+}
+static void poll(World *world) {
+  world->agent.begun = true;
+}
+
+static bool may_steer(const World *world) {
+  return is_steering(world) && world_is_connected(world, &world->source) &&
+         world->source.calls[1].call == CALL_NONE;
+}
+static void ask_abort(World *world) {
+  world->agent.abort_asked = true;
+  world_send_call(world, &world->source, CALL_ABORT);
+}
+static void ask_post_copy(World *world) {
+  world_send_call(world, &world->source, CALL_START_POST_COPY);
+}
+/* The monitor's deadline: what ends a migration that does not converge. */
+static bool is_hopeless(const World *world) {
+  return may_steer(world) && world->setup.busy && world->source.cpus && world->stream == STREAM_PRE_COPY;
+}
+static bool may_post_copy(const World *world) {
+  return may_steer(world) && source_answers(world) && world->setup.allow_post_copy &&
+         world->stream == STREAM_PRE_COPY && end_state(&world->source) == MIG_END_RUNNING;
+}
+static bool may_pause(const World *world) {
+  return may_steer(world) && world->agent.pauses == 0 && !world->agent.record.paused_by_agent &&
+         end_state(&world->source) == MIG_END_RUNNING && source_answers(world);
+}
+/* The record says it first. A restarted agent takes it from there. */
+static void ask_pause(World *world) {
+  Agent *agent = &world->agent;
+
+  agent->pauses = world_send_call(world, &world->source, CALL_SUSPEND);
+  if (agent->pauses && world->fault != SHELL_FORGETS_ITS_PAUSE)
+    agent->record.paused_by_agent = true;
+}
+
+/* --- the outcome --- */
+
+static void ask_the_source(World *world) {
+  Agent *agent = &world->agent;
+
+  if (source_answers(world)) {
+    agent->look.source = end_state(&world->source);
+    agent->look.source_defined = world->source.defined;
+    agent->look.job_active = world->source.job && world->source.qemu;
+  }
+}
+
+static void ask_the_target(World *world) {
+  Agent *agent = &world->agent;
+
+  if (target_answers(world)) {
+    agent->look.target = end_state(&world->target);
+    agent->look.target_defined = world->target.defined;
+    agent->look.target_start_failed =
+        !world->target.qemu && world->target.defined && world->target.stop_failed;
+  }
+}
+
+static bool may_ask_first(const World *world) {
+  return world->agent.stage == AGENT_ASK_SOURCE;
+}
+static void ask_first(World *world) {
+  Agent *agent = &world->agent;
+
+  agent->look = (MigSettleLook){
+      .began_ms = world->now_ms,
+      .completed = agent->completed,
+      .call_taken = agent->call_taken,
+      .call_failed = agent->call_failed,
+      .pausing = agent->pauses != 0,
+  };
+  if (agent->paused != agent->said_paused)
+    mig_settle_set_paused(&agent->settle, agent->paused);
+  agent->said_paused = agent->paused;
+  ask_the_source(world);
+  agent->stage = AGENT_ASK_TARGET;
+}
+
+static bool may_ask_second(const World *world) {
+  return world->agent.stage == AGENT_ASK_TARGET;
+}
+static void ask_second(World *world) {
+  ask_the_target(world);
+  world->agent.look.ended_ms = world->now_ms;
+  world->agent.stage = AGENT_DECIDE;
+}
+
+/* agent/run.c: what was never seen to begin, and is at its source, is begun anew. */
+static bool begins_anew(const Agent *agent) {
+  return agent->adopted && !agent->begun && agent->step.verdict == MIG_VERDICT_AT_SOURCE &&
+         !agent->abort_asked;
+}
+
+static bool may_decide(const World *world) {
+  return world->agent.stage == AGENT_DECIDE;
+}
+
+static void touch(World *world) {
+  Agent *agent = &world->agent;
+  static const Call calls[] = {
+      [MIG_TOUCH_NONE] = CALL_NONE,
+      [MIG_TOUCH_RESUME_POST_COPY] = CALL_RESUME_POST_COPY,
+      [MIG_TOUCH_RESUME_SOURCE] = CALL_RESUME,
+      [MIG_TOUCH_UNDEFINE_TARGET] = CALL_UNDEFINE,
+      [MIG_TOUCH_UNDEFINE_SOURCE] = CALL_UNDEFINE,
+  };
+  End *end = agent->step.touch == MIG_TOUCH_UNDEFINE_TARGET ? &world->target : &world->source;
+
+  world->touched[agent->step.touch]++;
+  agent->answered = false;
+  agent->waits_for = world_send_call(world, end, calls[agent->step.touch]);
+  agent->stage = AGENT_IN_TOUCH;
+}
+
+static void decide(World *world) {
+  Agent *agent = &world->agent;
+
+  mig_settle_step(&agent->settle, &agent->look, &agent->step);
+  switch (agent->step.next) {
+  case MIG_SETTLE_LOOK:
+    pause_for(world, agent->step.wait_ms);
+    break;
+  case MIG_SETTLE_TOUCH:
+    touch(world);
+    break;
+  case MIG_SETTLE_DONE:
+    if (begins_anew(agent)) {
+      agent->adopted = agent->recorded = false;
+      agent->stage = AGENT_PREPARE;
+      break;
+    }
+    agent->done = true;
+    agent->outcome = agent->step.verdict;
+    agent->stage = AGENT_DONE;
+    agent_check_outcome(world);
+    break;
+  }
+}
+
+/* A pause ends early when an event says that something changed. */
+static bool may_wake(const World *world) {
+  return world->agent.stage == AGENT_WAIT;
+}
+static void wake(World *world) {
+  if (world->now_ms < world->agent.wake_ms)
+    world->now_ms = world->agent.wake_ms;
+  world->agent.stage = AGENT_ASK_SOURCE;
+}
+static void wake_early(World *world) {
+  world->agent.stage = AGENT_ASK_SOURCE;
+}
+
+static const Event events[] = {
+    {"the agent checks", KIND_AGENT, 6, may_prepare, prepare},
+    {"the agent writes its record", KIND_AGENT, 6, may_record, record},
+    {"the agent calls for the migration", KIND_AGENT, 6, may_call, call},
+    {"the agent gets an answer", KIND_AGENT, 6, may_return, answer_comes},
+    {"the agent's connection breaks", KIND_AGENT, 3, may_give_up, answer_does_not_come},
+    {"the agent sees the job", KIND_AGENT, 3, may_poll, poll},
+    {"the monitor gives up", KIND_AGENT, 1, is_hopeless, ask_abort},
+    {"the agent asks for an abort", KIND_STEER, 1, may_steer, ask_abort},
+    {"the agent asks for post-copy", KIND_STEER, 20, may_post_copy, ask_post_copy},
+    {"the agent pauses the guest", KIND_STEER, 1, may_pause, ask_pause},
+    {"the agent asks the source", KIND_AGENT, 6, may_ask_first, ask_first},
+    {"the agent asks the target", KIND_AGENT, 6, may_ask_second, ask_second},
+    {"the agent decides", KIND_AGENT, 6, may_decide, decide},
+    {"the agent has waited", KIND_AGENT, 4, may_wake, wake},
+    {"the agent is woken", KIND_AGENT, 1, may_wake, wake_early},
+};
+
+const Event *agent_events(size_t *ret_n) {
+  *ret_n = sizeof events / sizeof events[0];
+  return events;
+}
+
+/* --- what was declared, and what is true --- */
+
+static void check_at_source(World *world) {
+  const End *source = &world->source;
+
+  if (world->target.cpus && !world->others_resumed_both)
+    model_violation(world, "declared to be at the source, and runs at the target");
+  else if (world->ran_there && !world->others_resumed_both)
+    model_violation(world, "declared to be at the source, where only an old copy is");
+  else if (!world->guest_ended && !source->qemu)
+    model_violation(world, "declared to be at the source, which has no guest");
+  else if (source->qemu && !source->cpus && world->stopper != STOPPED_BY_OWNER)
+    model_violation(world, "declared to be at the source, where the %s left it stopped",
+                    world->stopper == STOPPED_BY_AGENT ? "agent" : "migration");
+}
+
+static void check_succeeded(World *world) {
+  if (!world->arrived)
+    model_violation(world, "declared to have moved, and never arrived");
+  else if (world->source.cpus)
+    model_violation(world, "declared to have moved, and runs at the source");
+  else if (!world->target.qemu && !world->guest_ended)
+    model_violation(world, "declared to have moved, and the target has no guest");
+  else if (world->target.qemu &&
+           (world->stream == STREAM_POST_COPY || world->stream == STREAM_POST_COPY_PAUSED))
+    model_violation(world, "declared to have moved, and some of its memory has not");
+}
+
+static void check_gone(World *world) {
+  const End *source = &world->source, *target = &world->target;
+  bool source_can_run = source->qemu && !world->ran_there && source->reason != REASON_POST_COPY &&
+                        source->reason != REASON_POST_COPY_FAILED;
+  bool target_can_run = target->qemu && world->arrived && !world->lost;
+
+  if (source_can_run || target_can_run)
+    model_violation(world, "declared to be gone, and the %s has it", source_can_run ? "source" : "target");
+}
+
+static void check_definitions(World *world) {
+  bool somewhere = world->source.defined || world->target.defined;
+  bool kept = world->setup.persist_target || !world->setup.undefine_source;
+
+  if (world->setup.persistent && kept && !somewhere)
+    model_violation(world, "no definition is left anywhere");
+}
+
+void agent_check_outcome(World *world) {
+  switch (world->agent.outcome) {
+  case MIG_VERDICT_AT_SOURCE:
+    check_at_source(world);
+    break;
+  case MIG_VERDICT_SUCCEEDED:
+    check_succeeded(world);
+    break;
+  case MIG_VERDICT_GONE:
+    check_gone(world);
+    break;
+  case MIG_VERDICT_SPLIT:
+    /* A guest that was paused before the move is the same at both ends, and its owner may let either run. */
+    if (!world->others_resumed_both && !(world->arrived && !world->ran_there))
+      model_violation(world, "declared to run twice, and libvirt let it run once");
+    break;
+  default:
+    model_violation(world, "declared %s, which is no outcome", mig_verdict_name(world->agent.outcome));
+    break;
+  }
+  check_definitions(world);
+}
