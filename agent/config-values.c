@@ -116,6 +116,21 @@ char *config_parse_s(const char *text, const ConfigRange *range, void *field) {
   return accepted;
 }
 
+/* As the bandwidth of a policy: 100M, 1G. */
+char *config_parse_rate(const char *text, const ConfigRange *range, void *field) {
+  MigPolicy policy;
+  char message[160];
+  mig_policy_init(&policy);
+  if (mig_policy_set_text(&policy, "bandwidth_bytes_per_s", text, message, sizeof message) != MIG_POLICY_OK)
+    return g_strdup("bytes a second, such as 100M or 1G; 0: not known");
+  uint64_t rate = mig_policy_get(&policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
+  if (rate < range->min || rate > range->max)
+    return g_strdup_printf("from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT " bytes a second", range->min,
+                           range->max);
+  *(uint64_t *)field = rate;
+  return NULL;
+}
+
 char *config_parse_public_read(const char *text, const ConfigRange *range, void *field) {
   for (size_t i = 0; i < G_N_ELEMENTS(public_reads); i++)
     if (g_ascii_strcasecmp(text, public_reads[i].name) == 0) {

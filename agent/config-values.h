@@ -22,6 +22,7 @@ typedef char *(*ConfigParseFunc)(const char *text, const ConfigRange *range, voi
 char *config_parse_count(const char *text, const ConfigRange *range, void *field); /* unsigned */
 char *config_parse_ms(const char *text, const ConfigRange *range, void *field);    /* unsigned, ms */
 char *config_parse_s(const char *text, const ConfigRange *range, void *field);     /* uint64_t, s */
+char *config_parse_rate(const char *text, const ConfigRange *range, void *field);  /* uint64_t, bytes/s */
 char *config_parse_public_read(const char *text, const ConfigRange *range,
                                void *field); /* ConfigPublicRead */
 char *config_parse_libvirt_uri(const char *text, const ConfigRange *range,

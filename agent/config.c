@@ -27,6 +27,7 @@ typedef struct Setting {
 static const Setting agent_keys[] = {
     {"MaxOutgoing", "2", config_parse_count, offsetof(Config, max_outgoing), {1, 1000, 0}},
     {"MaxPerTarget", "0", config_parse_count, offsetof(Config, max_per_target), {0, 1000, 0}},
+    {"LinkBandwidth", "0", config_parse_rate, offsetof(Config, link_bytes_per_s), {0, INT64_MAX, 0}},
     {"MaxJobs", "10000", config_parse_count, offsetof(Config, max_jobs), {1, 1000000, 0}},
     {"KeepFinished", "1000", config_parse_count, offsetof(Config, keep_finished), {0, 1000000, 0}},
     {"KeepFinishedSec",
@@ -61,6 +62,7 @@ static const Setting target_keys[] = {
     {"LibvirtURI", "", config_parse_libvirt_uri, offsetof(ConfigTarget, libvirt_uri), {0}},
     {"MigrateURI", "", config_parse_migrate_uri, offsetof(ConfigTarget, migrate_uri), {0}},
     {"MaxOutgoing", "0", config_parse_count, offsetof(ConfigTarget, max_outgoing), {0, 1000, 0}},
+    {"LinkBandwidth", "0", config_parse_rate, offsetof(ConfigTarget, link_bytes_per_s), {0, INT64_MAX, 0}},
 };
 
 /* The object */

@@ -18,16 +18,18 @@ typedef enum ConfigPublicRead {
 /* [Target NAME] */
 typedef struct ConfigTarget {
   char *name;
-  char *libvirt_uri;     /* LibvirtURI= */
-  char *migrate_uri;     /* MigrateURI=, or NULL */
-  char *place;           /* FILE:LINE of its section */
-  unsigned max_outgoing; /* MaxOutgoing=: migrations to it at a time; 0: MaxPerTarget= holds */
+  char *libvirt_uri;         /* LibvirtURI= */
+  char *migrate_uri;         /* MigrateURI=, or NULL */
+  char *place;               /* FILE:LINE of its section */
+  unsigned max_outgoing;     /* MaxOutgoing=: migrations to it at a time; 0: MaxPerTarget= holds */
+  uint64_t link_bytes_per_s; /* LinkBandwidth=: what the link to it carries; 0: that of [Agent] */
 } ConfigTarget;
 
 typedef struct Config {
   /* [Agent] */
   unsigned max_outgoing;             /* MaxOutgoing= 2: migrations out of this node at a time */
   unsigned max_per_target;           /* MaxPerTarget= 0: of these to one target; 0: no limit */
+  uint64_t link_bytes_per_s;         /* LinkBandwidth= 0: what the link to any target carries; 0: learned */
   unsigned max_jobs;                 /* MaxJobs= 10000: unfinished ones; past it TooManyJobs */
   unsigned keep_finished;            /* KeepFinished= 1000 */
   uint64_t keep_finished_s;          /* KeepFinishedSec= 7d */

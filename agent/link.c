@@ -37,6 +37,17 @@ static uint64_t middle(const uint64_t *values, unsigned n) {
   return MAX(MIN(values[0], values[1]), MIN(MAX(values[0], values[1]), values[2]));
 }
 
+/* A URI that was given as such is that of the target which has it. */
+static uint64_t configured(const Config *config, const char *target_uri) {
+  for (guint i = 0; i < config->targets->len; i++) {
+    const ConfigTarget *target = config->targets->pdata[i];
+
+    if (target->link_bytes_per_s > 0 && g_strcmp0(target->libvirt_uri, target_uri) == 0)
+      return target->link_bytes_per_s;
+  }
+  return config->link_bytes_per_s;
+}
+
 void link_recall(const Agent *agent, const char *target_uri, MigLinkFacts *ret_facts) {
   const GPtrArray *all = job_table_all(agent->jobs);
   unsigned rates = 0, switches = 0;
@@ -57,5 +68,7 @@ void link_recall(const Agent *agent, const char *target_uri, MigLinkFacts *ret_f
       switch_ms[switches++] = downtime_ms;
   }
   facts.switch_ms = middle(switch_ms, switches);
+  if (configured(agent->config, target_uri) > 0)
+    facts.bandwidth_bytes_per_s = configured(agent->config, target_uri);
   *ret_facts = facts;
 }

@@ -4,5 +4,5 @@
 
 #include "agent/agent.h"
 
-/* Learned from the newest moves to that target that are kept; what they do not tell is 0. */
+/* The bandwidth as configured, else as learned from the newest moves to that target that are kept; what is not known is 0. */
 void link_recall(const Agent *agent, const char *target_uri, MigLinkFacts *ret_facts);
