@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Counts what the program allocates, by whomever. For one file of a program. */
+#pragma once
+
+#include <stddef.h>
+#include <stdlib.h>
+
+static size_t allocations;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
+#include <sanitizer/allocator_interface.h>
+
+static void count_allocation(const volatile void *memory, size_t size) {
+  allocations++;
+}
+
+static void ignore_free(const volatile void *memory) {
+}
+
+static inline void count_allocations(void) {
+  __sanitizer_install_malloc_and_free_hooks(count_allocation, ignore_free);
+}
+
+#else
+
+/* glibc's own names for what is replaced here; it calls the replacements itself. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+
+void *malloc(size_t size) {
+  allocations++;
+  return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size) {
+  allocations++;
+  return __libc_calloc(n, size);
+}
+
+void *realloc(void *memory, size_t size) {
+  allocations++;
+  return __libc_realloc(memory, size);
+}
+
+static inline void count_allocations(void) {
+}
+
+#endif
