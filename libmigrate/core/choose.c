@@ -53,8 +53,12 @@
 #define OVERDUE_PASSES 8
 /* Post-copy must show within that, or counts as refused. */
 #define POST_COPY_RUNG_MS 10000
-/* QEMU must have begun to throttle by this pass, or will not. */
-#define THROTTLE_BY_PASS 6
+/* QEMU must have begun to throttle by this pass, or will not; and within so many of a guest that turned out to need it. */
+#define THROTTLE_BY_PASS   6
+#define THROTTLE_PASSES    3
+#define THROTTLE_PASSES_MS 4000
+/* A limit that libvirt refused is asked for again after that. */
+#define LIMIT_RETRY_MS 5000
 /* No bytes for so long: not the moment to put the guest at the mercy of the link. */
 #define LINK_QUIET_MS 300
 /* So much of the mean must have flowed since the reading before, which must be no older than that. */
@@ -192,6 +196,7 @@ static bool is_link_healthy(const MigMonitor *monitor) {
 static void follow(MigMonitor *monitor, MigWay way) {
   monitor->way = way;
   monitor->way_since_ms = monitor->last.now_ms;
+  monitor->way_iteration = monitor->last.iteration;
 }
 
 static uint64_t limit_ms_of(const MigWayForecast *way, uint64_t goal_ms) {
@@ -199,15 +204,26 @@ static uint64_t limit_ms_of(const MigWayForecast *way, uint64_t goal_ms) {
   return ms < 1 ? 1 : ms > goal_ms ? goal_ms : ms;
 }
 
-static bool set_limit(MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, MigAction *ret_action) {
-  double now_ms = (double)monitor->downtime_ms;
-  if (fabs((double)limit_ms - now_ms) <= LIMIT_SLACK * now_ms)
-    return false;
-  message_way(monitor, kind, limit_ms, ret_action->message, sizeof(ret_action->message));
+static bool was_limit_refused(const MigMonitor *monitor) {
+  return monitor->limit_refused && since(monitor->last.now_ms, monitor->limit_refused_ms) < LIMIT_RETRY_MS;
+}
+
+static void ask_for_limit(MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, MigAction *ret_action) {
+  monitor->prior_downtime_ms = monitor->downtime_ms;
   monitor->downtime_ms = limit_ms;
   monitor->limit_iteration = monitor->last.iteration;
   ret_action->kind = kind;
   ret_action->downtime_ms = limit_ms;
+}
+
+static bool set_limit(MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, MigAction *ret_action) {
+  double now_ms = (double)monitor->downtime_ms;
+  if (fabs((double)limit_ms - now_ms) <= LIMIT_SLACK * now_ms)
+    return false;
+  if (kind == MIG_ACTION_SET_DOWNTIME && was_limit_refused(monitor))
+    return false;
+  message_way(monitor, kind, limit_ms, ret_action->message, sizeof(ret_action->message));
+  ask_for_limit(monitor, kind, limit_ms, ret_action);
   return true;
 }
 
@@ -272,12 +288,25 @@ static bool may_do_without(MigMonitor *monitor, const MigWayForecast *pause) {
          pause->total_s * 1000.0 <= DEADLINE_SHARE * (double)since(deadline_ms, monitor->start_ms);
 }
 
+/* QEMU throttles a guest that dirties half of what is sent, twice in a row. */
+static bool should_have_throttled(const MigMonitor *monitor) {
+  const MigSample *last = &monitor->last;
+  return last->throttle_pct == 0 && last->iteration >= THROTTLE_BY_PASS &&
+         since(last->iteration, monitor->way_iteration) >= THROTTLE_PASSES &&
+         since(last->now_ms, monitor->way_since_ms) >= THROTTLE_PASSES_MS;
+}
+
 /* QEMU throttles by itself. A guest that is being slowed down gains most by the end of it; one that is not yet may do
- * without, and then is not to be stopped for longer than another. */
+ * without, and then is not to be stopped for longer than another. One that is not although it should be counts as refused. */
 static bool take_auto_converge(MigMonitor *monitor, MigAction *ret_action) {
   uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS));
   if (monitor->way != MIG_WAY_AUTO_CONVERGE)
     follow(monitor, MIG_WAY_AUTO_CONVERGE);
+  if (should_have_throttled(monitor)) {
+    monitor->open.refused[MIG_WAY_AUTO_CONVERGE] = true;
+    follow(monitor, MIG_WAY_PRE_COPY);
+    return choose_way(monitor, true, ret_action);
+  }
   return monitor->last.throttle_pct > 0 && goal_ms > monitor->downtime_ms &&
          set_limit(monitor, MIG_ACTION_SET_DOWNTIME, goal_ms, ret_action);
 }
@@ -353,15 +382,18 @@ static bool time_to_look(const MigMonitor *monitor, bool pass_began) {
   return pass_began || since(last->now_ms, monitor->looked_ms) >= LOOK_EVERY_MS;
 }
 
-/* A goal that was tightened holds at once, whatever else is known. */
+/* A goal that was tightened holds at once, whatever else is known. A guest that is to be paused may be stopped for as long as
+ * a pause may take. */
 static bool keep_goal(MigMonitor *monitor, MigAction *ret_action) {
-  uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS));
-  if (monitor->way == MIG_WAY_PAUSE || monitor->downtime_ms <= goal_ms)
+  uint64_t most_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  uint64_t pause_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_PAUSE_MS);
+  if (monitor->way == MIG_WAY_PAUSE && pause_ms > most_ms)
+    most_ms = pause_ms;
+  uint64_t goal_ms = mig_downtime_limit_ms(most_ms);
+  if (monitor->downtime_ms <= goal_ms || was_limit_refused(monitor))
     return false;
   message_goal(monitor->downtime_ms, goal_ms, ret_action->message, sizeof(ret_action->message));
-  monitor->downtime_ms = goal_ms;
-  ret_action->kind = MIG_ACTION_SET_DOWNTIME;
-  ret_action->downtime_ms = goal_ms;
+  ask_for_limit(monitor, MIG_ACTION_SET_DOWNTIME, goal_ms, ret_action);
   return true;
 }
 
@@ -407,9 +439,13 @@ void mig_monitor_note_refused(MigMonitor *monitor, MigActionKind kind) {
   case MIG_ACTION_PAUSE:
     monitor->open.refused[MIG_WAY_PAUSE] = true;
     break;
+  case MIG_ACTION_SET_DOWNTIME:
+    monitor->downtime_ms = monitor->prior_downtime_ms;
+    monitor->limit_refused = true;
+    monitor->limit_refused_ms = monitor->last.now_ms;
+    return;
   case MIG_ACTION_NONE:
   case MIG_ACTION_ABORT:
-  case MIG_ACTION_SET_DOWNTIME:
   case MIG_ACTION_COUNT:
     return;
   }

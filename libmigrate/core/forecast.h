@@ -71,7 +71,7 @@ typedef enum MigWayBar {
   MIG_WAY_OPEN,
   MIG_WAY_NOT_PERMITTED,   /* by the policy */
   MIG_WAY_NOT_STARTED_FOR, /* it would have to be asked for at the start */
-  MIG_WAY_REFUSED,         /* libvirt refused it */
+  MIG_WAY_REFUSED,         /* libvirt refused it, or QEMU did not do it */
   MIG_WAY_NEVER_ENDS,      /* the guest dirties faster than the link carries */
   MIG_WAY_PAUSE_TOO_LONG,
   MIG_WAY_TOO_LATE, /* after the deadline */

@@ -77,12 +77,16 @@ typedef struct MigMonitor {
   MigWaysOpen open;
   MigForecast forecast; /* the last one */
   bool have_forecast;
-  MigWay way;                /* that is being followed; PRE_COPY at first */
-  uint64_t way_since_ms;     /* of the sample that it was taken at */
-  uint64_t looked_ms;        /* when the ways were last compared */
-  uint64_t changed_ms;       /* when the guest was last seen to do something else */
-  uint64_t downtime_ms;      /* the limit that QEMU was given */
-  uint64_t limit_iteration;  /* in which it was set */
+  MigWay way;                 /* that is being followed; PRE_COPY at first */
+  uint64_t way_since_ms;      /* of the sample that it was taken at */
+  uint64_t way_iteration;     /* and in which pass */
+  uint64_t looked_ms;         /* when the ways were last compared */
+  uint64_t changed_ms;        /* when the guest was last seen to do something else */
+  uint64_t downtime_ms;       /* the limit that QEMU was given */
+  uint64_t limit_iteration;   /* in which it was set */
+  uint64_t prior_downtime_ms; /* the limit before, which holds where it was refused */
+  bool limit_refused;
+  uint64_t limit_refused_ms; /* the last time */
   uint64_t pass_start_ms;    /* of the pass under way, in the clock of the samples */
   uint64_t pass_bytes;       /* dirty at its start */
   uint64_t prior_pass_bytes; /* and at that of the one before */

@@ -29,11 +29,12 @@ typedef struct Film {
   uint64_t first_iteration;   /* 0: 1 */
   FilmSpan slow;              /* the link carries slow_link MiB/s */
   double slow_link;
-  FilmSpan blind;            /* numbers cannot be read */
-  FilmSpan disks;            /* disks are copied */
-  uint64_t silent_ms;        /* before the first byte */
-  uint64_t calm_ms, busy_ms; /* the guest uses little of its CPU for so long, then all; over and over. 0: not known */
-  bool busy_on;              /* ... and then for ever */
+  FilmSpan blind;     /* numbers cannot be read */
+  FilmSpan disks;     /* disks are copied */
+  uint64_t silent_ms; /* before the first byte */
+  uint64_t calm_ms,
+      busy_ms;  /* the guest uses little of its CPU for so long, then all; over and over. 0: not known */
+  bool busy_on; /* ... and then for ever */
   uint64_t throttled_from_ms, throttle_pct;
   unsigned refused; /* kinds of actions, as bits */
   bool deaf;        /* post-copy is accepted, and never comes */

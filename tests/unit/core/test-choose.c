@@ -22,8 +22,8 @@ typedef struct Expected {
   const char *words;          /* in its message */
 } Expected;
 
-#define GIVEN_UP(in_pass) .kind = MIG_ACTION_ABORT, .cause = MIG_CAUSE_NOT_CONVERGING, .pass = (in_pass)
-#define PAUSED(in_pass)   .kind = MIG_ACTION_PAUSE, .pass = (in_pass)
+#define GIVEN_UP(in_pass)  .kind = MIG_ACTION_ABORT, .cause = MIG_CAUSE_NOT_CONVERGING, .pass = (in_pass)
+#define PAUSED(in_pass)    .kind = MIG_ACTION_PAUSE, .pass = (in_pass)
 #define POST_COPY(in_pass) .kind = MIG_ACTION_START_POST_COPY, .pass = (in_pass)
 #define LIMITED(in_pass, at_least, at_most)                                                                  \
   .kind = MIG_ACTION_SET_DOWNTIME, .pass = (in_pass), .least_ms = (at_least), .most_ms = (at_most)
@@ -37,14 +37,17 @@ typedef struct Row {
 static const Row rows[] = {
     /* None is open */
     {"a hopeless guest is given up as the third pass begins", {HOPELESS}, {{GIVEN_UP(3)}}},
-    {"with what would do", {HOPELESS}, {{GIVEN_UP(3), .words = "would do, or allow_post_copy, or allow_auto_converge."}}},
+    {"with what would do",
+     {HOPELESS},
+     {{GIVEN_UP(3), .words = "would do, or allow_post_copy, or allow_auto_converge."}}},
     {"and of that only what is not permitted",
      {HOPELESS, .goals = "allow_post_copy=yes", .not_started_for = true},
      {{GIVEN_UP(3), .words = "would do, or allow_auto_converge."}}},
     {"and why each way is barred",
      {HOPELESS, .goals = "allow_post_copy=yes max_pause_ms=1s", .not_started_for = true},
-     {{GIVEN_UP(3), .words = "not pre_copy (never ends), auto_converge (not permitted), pause (pause too long), "
-                             "post_copy (not asked for at the start)"}}},
+     {{GIVEN_UP(3), .words =
+                        "not pre_copy (never ends), auto_converge (not permitted), pause (pause too long), "
+                        "post_copy (not asked for at the start)"}}},
     {"not earlier because a probe foretold it", {HOPELESS, PROBED}, {{GIVEN_UP(3)}}},
     {"one that is taken up in the middle is watched for two passes as well",
      {HOPELESS, .first_iteration = 57},
@@ -53,44 +56,35 @@ static const Row rows[] = {
      {.passes = {256, 20}, .link = 50, .poll_ms = 100},
      {{GIVEN_UP(5)}}},
     {"what gains a little each time is not given up",
-     {.passes = {256, 100}, .shrinks = 0.01, .link = 50, .run_ms = 60000, .goals = "completion_timeout_s_per_gib=0"},
+     {.passes = {256, 100},
+      .shrinks = 0.01,
+      .link = 50,
+      .run_ms = 60000,
+      .goals = "completion_timeout_s_per_gib=0"},
      {{0}}},
     {"nor what gained before, until it does no more",
      {.passes = {256, 100, 97, 94, 91, 88, 88}, .link = 50},
      {{GIVEN_UP(7)}}},
     {"nor a guest that was seen to change, for a minute", /* 10 MiB after 100: the curve begins anew */
-     {.passes = {256, 100, 10, 100},
-      .link = 50,
-      .run_ms = 100000,
-      .goals = "completion_timeout_s_per_gib=0"},
+     {.passes = {256, 100, 10, 100}, .link = 50, .run_ms = 100000, .goals = "completion_timeout_s_per_gib=0"},
      {{GIVEN_UP(0), .from_ms = 67400, .to_ms = 69600}}}, /* and again, 0.2 s later */
 
     /* Bursts: the CPUs show them */
     {"a guest that works in bursts is not given up",
-     {HOPELESS,
-      .calm_ms = 5000,
-      .busy_ms = 5000,
-      .run_ms = 120000,
+     {HOPELESS, .calm_ms = 5000, .busy_ms = 5000, .run_ms = 120000,
       .goals = "completion_timeout_s_per_gib=0"},
      {{0}}},
     {"one that is always busy is", {HOPELESS, .busy_ms = 5000}, {{GIVEN_UP(3)}}},
     {"one that was calm is, after a minute of work",
-     {HOPELESS, .calm_ms = 3000, .busy_on = true, .run_ms = 100000, .goals = "completion_timeout_s_per_gib=0"},
+     {HOPELESS, .calm_ms = 3000, .busy_on = true, .run_ms = 100000,
+      .goals = "completion_timeout_s_per_gib=0"},
      {{GIVEN_UP(0), .from_ms = 62000, .to_ms = 67000}}},
     {"one that works in bursts is not paused before the wait is as dear as the pause", /* 20 × 2.05 s after 5.2 s */
-     {HOPELESS,
-      PROBED,
-      .calm_ms = 5000,
-      .busy_ms = 5000,
-      .run_ms = 60000,
+     {HOPELESS, PROBED, .calm_ms = 5000, .busy_ms = 5000, .run_ms = 60000,
       .goals = "max_pause_ms=4s completion_timeout_s_per_gib=0"},
      {{PAUSED(0), .from_ms = 46000, .to_ms = 49500}}},
     {"nor when the deadline comes near", /* 15 s; it would be over after 9.2 s, and after 11.2 s in the next pass */
-     {HOPELESS,
-      PROBED,
-      .calm_ms = 5000,
-      .busy_ms = 5000,
-      .run_ms = 14000,
+     {HOPELESS, PROBED, .calm_ms = 5000, .busy_ms = 5000, .run_ms = 14000,
       .goals = "max_pause_ms=4s completion_timeout_s_per_gib=60"},
      {{PAUSED(2)}}},
 
@@ -132,21 +126,15 @@ static const Row rows[] = {
      {HOPELESS, .goals = "allow_post_copy=yes", .not_started_for = true},
      {{GIVEN_UP(3)}}},
     {"not on a link that slows down, until that is its pace", /* the mean follows within 2.5 s */
-     {HOPELESS,
-      .goals = "allow_post_copy=yes completion_timeout_s_per_gib=0",
-      .slow = {5000, 60000},
+     {HOPELESS, .goals = "allow_post_copy=yes completion_timeout_s_per_gib=0", .slow = {5000, 60000},
       .slow_link = 20},
      {{POST_COPY(2), .from_ms = 7200, .to_ms = 9200}}},
     {"not on one that stalls",
-     {HOPELESS,
-      .goals = "allow_post_copy=yes completion_timeout_s_per_gib=0 progress_timeout_s=10",
-      .poll_ms = 1000,
-      .slow = {5130, 60000}},
+     {HOPELESS, .goals = "allow_post_copy=yes completion_timeout_s_per_gib=0 progress_timeout_s=10",
+      .poll_ms = 1000, .slow = {5130, 60000}},
      {{.kind = MIG_ACTION_ABORT, .cause = MIG_CAUSE_LINK_STALLED, .from_ms = 15000, .to_ms = 17000}}},
     {"nor on one that stalled before the guest was known",
-     {HOPELESS,
-      PROBED,
-      .goals = "allow_post_copy=yes completion_timeout_s_per_gib=0 progress_timeout_s=10",
+     {HOPELESS, PROBED, .goals = "allow_post_copy=yes completion_timeout_s_per_gib=0 progress_timeout_s=10",
       .slow = {1000, 60000}},
      {{.kind = MIG_ACTION_ABORT, .cause = MIG_CAUSE_LINK_STALLED}}},
     {"after a gap in the readings only with the second of them",
@@ -154,26 +142,20 @@ static const Row rows[] = {
      {{POST_COPY(0), .from_ms = 8800, .to_ms = 9700}}},
     {"a refused one is not asked for again",
      {HOPELESS, .goals = "allow_post_copy=yes", .refused = 1U << MIG_ACTION_START_POST_COPY},
-     {{POST_COPY(3)}, {GIVEN_UP(4), .words = "post_copy (refused by libvirt)"}}},
+     {{POST_COPY(3)}, {GIVEN_UP(4), .words = "post_copy (tried in vain)"}}},
     {"instead the next way is taken",
-     {HOPELESS,
-      PROBED,
-      .goals = "allow_post_copy=yes max_pause_ms=4s",
+     {HOPELESS, PROBED, .goals = "allow_post_copy=yes max_pause_ms=4s",
       .refused = 1U << MIG_ACTION_START_POST_COPY},
      {{POST_COPY(1)}, {PAUSED(2)}}},
     {"and the next",
-     {HOPELESS,
-      PROBED,
-      .goals = "allow_post_copy=yes max_pause_ms=4s",
+     {HOPELESS, PROBED, .goals = "allow_post_copy=yes max_pause_ms=4s",
       .refused = 1U << MIG_ACTION_START_POST_COPY | 1U << MIG_ACTION_PAUSE},
      {{POST_COPY(1)},
       {PAUSED(2)},
       {LIMITED(2, 255, 255)}, /* whatever came of the refused one, the goal holds */
-      {GIVEN_UP(3), .words = "pause (refused by libvirt), post_copy (refused by libvirt)"}}},
+      {GIVEN_UP(3), .words = "pause (tried in vain), post_copy (tried in vain)"}}},
     {"one that does not come within ten seconds counts as refused",
-     {HOPELESS,
-      PROBED,
-      .goals = "allow_post_copy=yes max_pause_ms=4s completion_timeout_s_per_gib=0",
+     {HOPELESS, PROBED, .goals = "allow_post_copy=yes max_pause_ms=4s completion_timeout_s_per_gib=0",
       .deaf = true},
      {{POST_COPY(1), .to_ms = 2000}, {PAUSED(0), .from_ms = 11400, .to_ms = 15000}}},
 
@@ -190,7 +172,9 @@ static const Row rows[] = {
     {"what is off by a quarter is left",
      {.passes = {256, 10}, .link = 50, .poll_ms = 100, .first_limit_ms = 165, .run_ms = 6500},
      {{0}}},
-    {"a tame guest ends below the first limit", {.passes = {256, 4, 0.1}, .link = 50, .poll_ms = 20, .run_ms = 5200}, {{0}}},
+    {"a tame guest ends below the first limit",
+     {.passes = {256, 4, 0.1}, .link = 50, .poll_ms = 20, .run_ms = 5200},
+     {{0}}},
     {"near the link it stays: passes below the goal are nearly free", /* ¼ s after 49 s, 20 ms after 54.6 */
      {.passes = {256, 100},
       .shrinks = 0.04,
@@ -219,12 +203,8 @@ static const Row rows[] = {
      {HOPELESS, PROBED, .goals = "max_pause_ms=4s", .tuned_at_ms = 6000, .tuned = "max_pause_ms=0"},
      {{PAUSED(2)}, {LIMITED(2, 255, 255), .from_ms = 6000, .to_ms = 6400}, {GIVEN_UP(3)}}},
     {"a downtime that is tightened leaves a pause alone",
-     {HOPELESS,
-      PROBED,
-      .goals = "max_pause_ms=4s",
-      .tuned_at_ms = 6000,
-      .tuned = "max_pause_ms=4s max_downtime_ms=100",
-      .run_ms = 20000},
+     {HOPELESS, PROBED, .goals = "max_pause_ms=4s", .tuned_at_ms = 6000,
+      .tuned = "max_pause_ms=4s max_downtime_ms=100", .run_ms = 20000},
      {{PAUSED(2)}}},
     {"a goal that is loosened opens a way",
      {HOPELESS, PROBED, .tuned_at_ms = 6000, .tuned = "max_downtime_ms=2500", .run_ms = 10000},
@@ -235,7 +215,12 @@ static const Row rows[] = {
      {HOPELESS, .disks = {0, 20000}, .goals = "copy_disks=all"},
      {{GIVEN_UP(0), .from_ms = 21120, .to_ms = 21600}}},
     {"nor within the first second of flow", /* passes of 0.2 s from the start */
-     {.passes = {10}, .link = 50, .poll_ms = 100, .silent_ms = 1000, .run_ms = 3000, .goals = "completion_timeout_s_per_gib=0"},
+     {.passes = {10},
+      .link = 50,
+      .poll_ms = 100,
+      .silent_ms = 1000,
+      .run_ms = 3000,
+      .goals = "completion_timeout_s_per_gib=0"},
      {{LIMITED(0, 199, 201), .from_ms = 2100, .to_ms = 2300}}},
 
     /* Auto-converge */

@@ -188,7 +188,7 @@ static const struct Words {
       {.bar = MIG_WAY_UNKNOWN},
       {.bar = MIG_WAY_REFUSED},
       {.bar = MIG_WAY_TOO_LATE}},
-     "pre_copy: not known yet; auto_converge: not known yet; pause: refused by libvirt; post_copy: too late"},
+     "pre_copy: not known yet; auto_converge: not known yet; pause: tried in vain; post_copy: too late"},
 };
 
 /* Into every size, down to nothing: what fits of it, with its end, and not a byte beyond. */
