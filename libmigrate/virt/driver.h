@@ -55,6 +55,14 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainFacts, mig_domain_facts_clear)
 void mig_target_facts_clear(MigTargetFacts *facts);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigTargetFacts, mig_target_facts_clear)
 
+/* A domain that is active at a host, by its names. */
+typedef struct MigActiveDomain {
+  char uuid[MIG_UUID_STRING_SIZE];
+  char *name;
+} MigActiveDomain;
+
+void mig_active_domain_free(gpointer domain);
+
 /* How the domain stands at one end, for a verdict. */
 typedef struct MigDomainStatus {
   MigEndState state;
@@ -127,6 +135,9 @@ typedef struct MigDriverOps {
   bool (*reachable)(MigDriver *driver, const char *uri, unsigned timeout_ms, GError **error);
 
   bool (*host_facts)(MigConn *conn, MigHostFacts *ret_facts, GError **error);
+
+  /* All that are active there, paused ones included: of MigActiveDomain, owned by the caller. */
+  GPtrArray *(*list_active)(MigConn *conn, GError **error);
 
   /* By name or UUID (a name that looks like a UUID is looked up as one first). */
   bool (*domain_facts)(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts, GError **error);

@@ -46,6 +46,32 @@ bool mig_libvirt_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **err
   return mig_lease_take(conn, MIG_LEASE_SHORT, &lease, error) && mig_read_host(&lease, ret_facts, error);
 }
 
+GPtrArray *mig_libvirt_list_active(MigConn *conn, GError **error) {
+  g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(mig_active_domain_free);
+  g_auto(MigLease) lease = {0};
+  virDomainPtr *domains = NULL;
+  int n;
+
+  if (!mig_lease_take(conn, MIG_LEASE_SHORT, &lease, error))
+    return NULL;
+  n = virConnectListAllDomains(lease.vir, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+  if (n < 0) {
+    mig_virt_error_take(error, "cannot list the domains that run at %s", lease.conn->uri);
+    return NULL;
+  }
+  for (int i = 0; i < n; i++) {
+    MigActiveDomain *domain = g_new0(MigActiveDomain, 1);
+
+    /* Both are of the handle: no call goes out that could fail. */
+    virDomainGetUUIDString(domains[i], domain->uuid);
+    domain->name = g_strdup(virDomainGetName(domains[i]));
+    g_ptr_array_add(list, domain);
+    virDomainFree(domains[i]);
+  }
+  free(domains);
+  return g_steal_pointer(&list);
+}
+
 /* A name may look like a UUID: the UUID goes first, since it cannot be anybody else's. */
 static virDomainPtr lookup(const MigLease *lease, const char *name_or_uuid, GError **error) {
   virDomainPtr domain = NULL;

@@ -65,6 +65,7 @@ static const MigDriverOps ops = {
     .is_alive = libvirt_is_alive,
     .reachable = mig_libvirt_reachable,
     .host_facts = mig_libvirt_host_facts,
+    .list_active = mig_libvirt_list_active,
     .domain_facts = mig_libvirt_domain_facts,
     .domain_status = mig_libvirt_domain_status,
     .survey_domain = mig_libvirt_survey_domain,

@@ -230,6 +230,7 @@ void mig_close_aside(virConnectPtr vir);
 
 /* The operations, as in the vtable. */
 bool mig_libvirt_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **error);
+GPtrArray *mig_libvirt_list_active(MigConn *conn, GError **error);
 bool mig_libvirt_domain_facts(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts,
                               GError **error);
 bool mig_libvirt_survey_domain(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts,

@@ -64,6 +64,13 @@ void mig_domain_facts_clear(MigDomainFacts *facts) {
   memset(facts, 0, sizeof *facts);
 }
 
+void mig_active_domain_free(gpointer data) {
+  MigActiveDomain *domain = data;
+
+  g_free(domain->name);
+  g_free(domain);
+}
+
 void mig_target_facts_clear(MigTargetFacts *facts) {
   mig_host_facts_clear(&facts->host);
   mig_store_free(facts->store);

@@ -340,6 +340,37 @@ static bool fake_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **err
          leave(conn, host_facts(conn->world, conn->host, ret_facts, error));
 }
 
+/* By name, so that the order is the same each time. */
+static gint compare_active(gconstpointer a, gconstpointer b) {
+  return strcmp((*(MigActiveDomain *const *)a)->name, (*(MigActiveDomain *const *)b)->name);
+}
+
+static GPtrArray *fake_list_active(MigConn *conn, GError **error) {
+  GPtrArray *list;
+  GHashTableIter iter;
+  gpointer value;
+
+  if (!enter(conn, "list_active", NULL, error))
+    return NULL;
+  list = g_ptr_array_new_with_free_func(mig_active_domain_free);
+  g_hash_table_iter_init(&iter, conn->world->domains);
+  while (g_hash_table_iter_next(&iter, NULL, &value)) {
+    const FakeDomain *domain = value;
+    MigEndState state = fake_domain_state_at(domain, conn->host);
+    MigActiveDomain *active;
+
+    if (state == MIG_END_ABSENT || state == MIG_END_INACTIVE)
+      continue;
+    active = g_new0(MigActiveDomain, 1);
+    g_strlcpy(active->uuid, domain->uuid, sizeof active->uuid);
+    active->name = g_strdup(domain->name);
+    g_ptr_array_add(list, active);
+  }
+  g_ptr_array_sort(list, compare_active);
+  leave(conn, true);
+  return list;
+}
+
 static json_t *domain_script(FakeWorld *world, const FakeDomain *domain) {
   return json_object_get(json_object_get(world->control, "domains"), domain->name);
 }
@@ -821,6 +852,7 @@ MigDriver *fake_driver_new(void) {
       .is_alive = fake_is_alive,
       .reachable = fake_reachable,
       .host_facts = fake_host_facts,
+      .list_active = fake_list_active,
       .domain_facts = fake_domain_facts,
       .domain_status = fake_domain_status,
       .survey_domain = fake_survey_domain_op,

@@ -37,6 +37,17 @@ static MigConn *open_test(void) {
   return conn;
 }
 
+static void a_host_lists_its_active_domains(void **state) {
+  MigConn *conn = open_test();
+  g_autoptr(GPtrArray) list = driver->ops->list_active(conn, NULL);
+
+  assert_non_null(list);
+  assert_int_equal(list->len, 1);
+  assert_string_equal(((MigActiveDomain *)list->pdata[0])->uuid, UUID);
+  assert_string_equal(((MigActiveDomain *)list->pdata[0])->name, "test");
+  driver->ops->close(conn);
+}
+
 static void a_host_tells_its_name_and_versions(void **state) {
   MigConn *conn = open_test();
   g_auto(MigHostFacts) facts = {0};
@@ -302,6 +313,7 @@ static void where_only_a_connection_can_tell_the_way_counts_as_there(void **stat
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_host_lists_its_active_domains),
       cmocka_unit_test(a_host_tells_its_name_and_versions),
       cmocka_unit_test(a_domain_is_found_by_name_and_by_uuid),
       cmocka_unit_test(a_domain_that_is_not_there_is_an_error_for_facts_and_an_answer_for_status),

@@ -300,6 +300,22 @@ static void somebody_else_may_migrate_it_and_may_cancel(void **state) {
   assert_true(status.migrated);
 }
 
+static void the_active_domains_are_those_that_are_there(void **state) {
+  Fixture *fixture = *state;
+  g_autoptr(GPtrArray) here = NULL, there = NULL;
+
+  control(fixture, "{" HOSTS "," LINK ",\"domains\":{\"vm2\":{\"host\":\"a\",\"state\":\"paused\"},"
+                   "\"vm\":{\"host\":\"a\"},\"off\":{\"host\":\"a\",\"state\":\"inactive\"}}}");
+  here = fixture->driver->ops->list_active(fixture->a, &fixture->error);
+  there = fixture->driver->ops->list_active(fixture->b, &fixture->error);
+  assert_null(fixture->error);
+  assert_int_equal(here->len, 2);
+  assert_string_equal(((MigActiveDomain *)here->pdata[0])->name, "vm");
+  assert_string_equal(((MigActiveDomain *)here->pdata[0])->uuid, fixture->request.uuid);
+  assert_string_equal(((MigActiveDomain *)here->pdata[1])->name, "vm2");
+  assert_int_equal(there->len, 0);
+}
+
 int main(void) {
 #define ROW(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
   const struct CMUnitTest tests[] = {
@@ -314,6 +330,7 @@ int main(void) {
       ROW(an_unreachable_host_refuses_and_breaks_connections),
       ROW(an_end_may_say_what_the_test_wants),
       ROW(somebody_else_may_migrate_it_and_may_cancel),
+      ROW(the_active_domains_are_those_that_are_there),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
