@@ -45,7 +45,7 @@ agent_start() {
     local dir=$LAB_DIR/agent-$1
     [[ ! -e $dir ]] || return 0
     mkdir "$dir"
-    : >"$dir/conf"
+    printf '[Agent]\nLinkBandwidth=%s\n' "$link_bytes_per_s" >"$dir/conf"
     lab exec "$1" "$build/agent/handoffd" --config "$dir/conf" --socket "$dir/socket" --state-dir "$dir/state" \
         >"$dir/log" 2>&1 &
     for _ in {1..100}; do
