@@ -110,6 +110,7 @@ typedef struct MigDisk {
   const char *source; /* path, device, POOL/VOLUME or PROTOCOL:NAME; NULL: a drive without a medium */
   const char *pool;   /* of a VOLUME, with its name */
   const char *volume;
+  const char *format; /* of its image: "qcow2"; NULL: not said */
   MigDiskType type;
   MigDiskDevice device;
   MigStorage storage;

@@ -196,6 +196,7 @@ static MigDisk read_disk(const MigXml *xml, MigDomainFacts *facts, xmlNode *node
   };
 
   disk.source = mig_store_take(facts->store, source_of_disk(xml, node, disk.type));
+  disk.format = mig_store_take(facts->store, mig_xml_string(xml, node, "driver/@type"));
   if (disk.type == MIG_DISK_VOLUME) {
     disk.pool = mig_store_take(facts->store, mig_xml_string(xml, node, "source/@pool"));
     disk.volume = mig_store_take(facts->store, mig_xml_string(xml, node, "source/@volume"));

@@ -73,6 +73,15 @@ typedef struct MigDomainStatus {
   bool migrated;     /* running, and so since it was migrated here; nobody paused it since */
 } MigDomainStatus;
 
+/* A disk image of a host, in one of its storage pools. */
+typedef struct MigImage {
+  const char *path;   /* as the domain has it, or POOL/VOLUME */
+  const char *pool;   /* NULL: the one at the path's directory */
+  const char *volume; /* with `pool` */
+  const char *format; /* "qcow2", "raw" */
+  uint64_t capacity_bytes;
+} MigImage;
+
 /* The final count of a migration. */
 typedef struct MigFinalStats {
   bool have_downtime;
@@ -182,6 +191,13 @@ typedef struct MigDriverOps {
   /* Removes the definition of an inactive domain and nothing else: its NVRAM and TPM state stay, for they may be on shared
    * storage and in use elsewhere. Refused for an active domain, and for one with snapshots or a saved state. */
   bool (*undefine)(MigConn *conn, const char *uuid, GError **error);
+
+  /* Makes an empty, sparse image. EXISTS: there is something of that name, which was left alone. */
+  bool (*make_image)(MigConn *conn, const MigImage *image, GError **error);
+
+  /* Removes it. That it is gone already is no error; one of another size is left alone (INVALID). Nothing knows whether a
+   * guest has it open: the caller does. */
+  bool (*remove_image)(MigConn *conn, const MigImage *image, GError **error);
 
   void (*free)(MigDriver *driver);
 } MigDriverOps;

@@ -81,6 +81,8 @@ static const MigDriverOps ops = {
     .suspend = mig_libvirt_suspend,
     .resume = mig_libvirt_resume,
     .undefine = mig_libvirt_undefine,
+    .make_image = mig_libvirt_make_image,
+    .remove_image = mig_libvirt_remove_image,
     .free = libvirt_free,
 };
 

@@ -446,6 +446,7 @@ static bool survey_target(MigConn *conn, const MigDomainFacts *domain, const Mig
   FakeDomain *here = fake_world_domain(conn->world, NULL, domain->uuid);
   json_t *said = here ? fake_world_said_state(conn->world, here, conn->host) : NULL;
   g_auto(MigTargetFacts) facts = {0};
+  json_t *host;
 
   mig_target_facts_init(&facts, domain);
   if (!host_facts(conn->world, conn->host, &facts.host, error))
@@ -455,7 +456,9 @@ static bool survey_target(MigConn *conn, const MigDomainFacts *domain, const Mig
   facts.domain_state = said   ? fake_end_state(json_string_value(said))
                        : here ? fake_domain_state_at(here, conn->host)
                               : MIG_END_ABSENT;
-  fake_survey_target(fake_world_host(conn->world, conn->host), domain, source, &facts);
+  host = fake_world_host_now(conn->world, conn->host);
+  fake_survey_target(host, domain, source, &facts);
+  json_decref(host);
   *ret_facts = facts;
   facts = (MigTargetFacts){0};
   return true;
@@ -752,6 +755,28 @@ static bool fake_undefine(MigConn *conn, const char *uuid, GError **error) {
   return leave(conn, true);
 }
 
+/* Images that are made are kept with the domains' state. */
+static bool fake_make_image(MigConn *conn, const MigImage *image, GError **error) {
+  if (!enter(conn, "make_image", NULL, error))
+    return false;
+  if (fake_image_find(conn->world, conn->host, image->path, NULL))
+    return leave(conn, refuse(error, MIG_VIRT_ERROR_EXISTS, "it is there already"));
+  fake_image_set(conn->world, conn->host, image->path, (gint64)image->capacity_bytes);
+  return leave(conn, true);
+}
+
+static bool fake_remove_image(MigConn *conn, const MigImage *image, GError **error) {
+  gint64 capacity_bytes = 0;
+
+  if (!enter(conn, "remove_image", NULL, error))
+    return false;
+  if (fake_image_find(conn->world, conn->host, image->path, &capacity_bytes) &&
+      (uint64_t)capacity_bytes != image->capacity_bytes)
+    return leave(conn, refuse(error, MIG_VIRT_ERROR_INVALID, "it has another size"));
+  fake_image_set(conn->world, conn->host, image->path, -1);
+  return leave(conn, true);
+}
+
 /* ---- the ticker
  * -------------------------------------------------------------------------------------------- */
 
@@ -868,6 +893,8 @@ MigDriver *fake_driver_new(void) {
       .suspend = fake_suspend,
       .resume = fake_resume,
       .undefine = fake_undefine,
+      .make_image = fake_make_image,
+      .remove_image = fake_remove_image,
       .free = fake_free,
   };
   FakeDriver *self = g_new0(FakeDriver, 1);

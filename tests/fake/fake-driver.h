@@ -51,7 +51,8 @@
  *                 pages {"2097152": {"total": 8, "free": 4}}, vcpus_max; capabilities and domain_capabilities: paths of
  *                 files of libvirt's XML; machines; cpu and host_cpu {"match": "incompatible", "text": "…"}, cpu_lacks;
  *                 networks, inactive_networks, interfaces, filters, secrets, files, devices, security_models: names,
- *                 null: it cannot tell; names {"vm1": UUID} of other domains; volumes, and pools {"/dir": bytes left};
+ *                 null: it cannot tell; names {"vm1": UUID} of other domains; volumes, and pools {"/dir": bytes left}, to which
+ *                 images that were made belong;
  *                 as a source: shared_storage and unknown_storage, prefixes of paths.
  *   link          cut: no byte moves, and after keepalive_ms the migration breaks as libvirt's does. setup_ms: from
  *                 migrate() to the first byte. switch_ms: the fixed part of the switchover.

@@ -237,7 +237,7 @@ void fake_world_save(FakeWorld *world, gint64 now_us, bool now) {
   g_hash_table_iter_init(&iter, world->domains);
   while (g_hash_table_iter_next(&iter, NULL, &value))
     json_object_set_new(domains, ((FakeDomain *)value)->name, domain_to_json(value));
-  root = json_pack("{s:o}", "domains", domains);
+  root = json_pack("{s:o s:O}", "domains", domains, "images", world->images);
   temporary = g_strdup_printf("%s.new", world->state_path);
   if (json_dump_file(root, temporary, JSON_COMPACT | JSON_REAL_PRECISION(17)) == 0 &&
       rename(temporary, world->state_path) == 0)
@@ -351,6 +351,8 @@ static void apply_control(FakeWorld *world) {
 
   if (g_hash_table_size(world->domains) == 0)
     state = json_load_file(world->state_path, 0, NULL);
+  if (json_object_get(state, "images"))
+    json_object_update(world->images, json_object_get(state, "images"));
   json_object_foreach (json_object_get(world->control, "domains"), name, object)
     apply_domain(world, name, object, json_object_get(json_object_get(state, "domains"), name));
   json_decref(state);
@@ -380,6 +382,45 @@ bool fake_world_refresh(FakeWorld *world) {
 
 json_t *fake_world_host(FakeWorld *world, const char *host) {
   return json_object_get(json_object_get(world->control, "hosts"), host);
+}
+
+json_t *fake_world_host_now(FakeWorld *world, const char *host) {
+  json_t *images = json_object_get(world->images, host);
+  json_t *now = json_copy(fake_world_host(world, host));
+  json_t *volumes = json_object_get(now, "volumes");
+
+  if (json_object_size(images) == 0)
+    return now;
+  volumes = volumes ? json_copy(volumes) : json_object();
+  json_object_update(volumes, images);
+  json_object_set_new(now, "volumes", volumes);
+  return now;
+}
+
+bool fake_image_find(FakeWorld *world, const char *host, const char *path, gint64 *ret_bytes) {
+  json_t *now = fake_world_host_now(world, host);
+  json_t *size = json_object_get(json_object_get(now, "volumes"), path);
+  bool found = size != NULL;
+
+  if (found && ret_bytes)
+    *ret_bytes = (gint64)json_number_value(size);
+  json_decref(now);
+  return found;
+}
+
+void fake_image_set(FakeWorld *world, const char *host, const char *path, gint64 bytes) {
+  json_t *images = json_object_get(world->images, host);
+
+  if (!images) {
+    images = json_object();
+    json_object_set_new(world->images, host, images);
+  }
+  if (bytes < 0)
+    json_object_del(images, path);
+  else
+    json_object_set_new(images, path, json_integer(bytes));
+  world->dirty = true;
+  fake_world_save(world, g_get_monotonic_time(), true);
 }
 
 json_t *fake_world_knob(FakeWorld *world, const char *host, const char *call) {
@@ -438,6 +479,7 @@ FakeWorld *fake_world_new(const char *path) {
   world->domains = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, domain_free);
   world->used = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
   g_queue_init(&world->events);
+  world->images = json_object();
   world->conns = g_ptr_array_new();
   return world;
 }
@@ -460,6 +502,7 @@ void fake_world_unref(FakeWorld *world) {
   g_hash_table_unref(world->used);
   g_hash_table_unref(world->domains);
   json_decref(world->control);
+  json_decref(world->images);
   g_cond_clear(&world->tick);
   g_mutex_clear(&world->lock);
   g_free(world->state_path);

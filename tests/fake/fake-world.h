@@ -81,6 +81,7 @@ typedef struct FakeWorld {
   GHashTable *domains; /* by name: FakeDomain */
   GHashTable *used;    /* knob name: how often it was applied in this generation */
   GQueue events;       /* of FakeEvent, not yet delivered */
+  json_t *images;      /* of the state file: that calls made, HOST: {PATH: bytes} */
   GPtrArray *conns;    /* of MigConn, borrowed */
   gint64 saved_us;
   bool dirty;
@@ -101,6 +102,11 @@ json_t *fake_world_host(FakeWorld *world, const char *host);
 json_t *fake_world_knob(FakeWorld *world, const char *host, const char *call);
 /* NULL if there is none of that name or UUID; with a host, also if it is not known there. */
 FakeDomain *fake_world_domain(FakeWorld *world, const char *host, const char *name_or_uuid);
+/* Images that calls made; removed by -1. */
+bool fake_image_find(FakeWorld *world, const char *host, const char *path, gint64 *ret_bytes);
+void fake_image_set(FakeWorld *world, const char *host, const char *path, gint64 bytes);
+/* As the control file has it, with the volumes that are images by now. The caller's. */
+json_t *fake_world_host_now(FakeWorld *world, const char *host);
 /* Runs all jobs up to now. */
 void fake_world_advance(FakeWorld *world, gint64 now_us);
 json_t *fake_world_said_state(FakeWorld *world, const FakeDomain *domain, const char *host);

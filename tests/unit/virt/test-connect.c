@@ -59,6 +59,41 @@ static void a_host_tells_its_name_and_versions(void **state) {
   driver->ops->close(conn);
 }
 
+/* (The test driver finds pools by name only.) */
+static void an_image_is_made_once_and_removed_if_it_is_still_that_one(void **state) {
+  MigImage image = {.path = "default-pool/a & b.img",
+                    .pool = "default-pool",
+                    .volume = "a & b.img",
+                    .format = "qcow2",
+                    .capacity_bytes = 4 * MIG_MIB_BYTES};
+  MigImage other = image;
+  MigConn *conn = open_test();
+  g_autoptr(GError) error = NULL;
+
+  assert_true(driver->ops->make_image(conn, &image, NULL));
+  assert_false(driver->ops->make_image(conn, &image, &error));
+  assert_int_equal(error->code, MIG_VIRT_ERROR_EXISTS);
+  g_clear_error(&error);
+  other.capacity_bytes++;
+  assert_false(driver->ops->remove_image(conn, &other, &error));
+  assert_int_equal(error->code, MIG_VIRT_ERROR_INVALID);
+  assert_true(driver->ops->remove_image(conn, &image, NULL));
+  assert_true(driver->ops->remove_image(conn, &image, NULL)); /* gone already */
+  driver->ops->close(conn);
+}
+
+static void no_image_is_made_where_no_pool_is(void **state) {
+  MigImage image = {.path = "/nowhere/a.img", .format = "raw", .capacity_bytes = 1};
+  MigConn *conn = open_test();
+  g_autoptr(GError) error = NULL;
+
+  assert_false(driver->ops->make_image(conn, &image, &error));
+  assert_non_null(strstr(error->message, "no started storage pool covers /nowhere/a.img"));
+  g_clear_error(&error);
+  assert_false(driver->ops->remove_image(conn, &image, &error));
+  driver->ops->close(conn);
+}
+
 static void a_domain_is_found_by_name_and_by_uuid(void **state) {
   static const char *const names[] = {"test", UUID};
   MigConn *conn = open_test();
@@ -315,6 +350,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_host_lists_its_active_domains),
       cmocka_unit_test(a_host_tells_its_name_and_versions),
+      cmocka_unit_test(an_image_is_made_once_and_removed_if_it_is_still_that_one),
+      cmocka_unit_test(no_image_is_made_where_no_pool_is),
       cmocka_unit_test(a_domain_is_found_by_name_and_by_uuid),
       cmocka_unit_test(a_domain_that_is_not_there_is_an_error_for_facts_and_an_answer_for_status),
       cmocka_unit_test(a_running_domain_without_a_job_says_so),
