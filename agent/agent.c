@@ -175,6 +175,8 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   agent->hypervisor =
       hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent);
   agent->lookup = lookup_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
+  agent->checker =
+      checker_new(driver, agent->hypervisor, context, config->connect_timeout_ms, config->prepare_timeout_ms);
   agent->tick = start_timer(agent, TICK_MS, on_tick);
   agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
   adopt_jobs(agent);
@@ -191,6 +193,7 @@ bool agent_free(Agent *agent) {
   stop_timer(&agent->tick);
   stop_timer(&agent->watch_tick);
   lookup_free(agent->lookup);
+  checker_free(agent->checker);
   all = job_table_all(agent->jobs);
   for (guint i = 0; i < all->len; i++) {
     recorder_end(agent, all->pdata[i]);

@@ -2,6 +2,7 @@
 /* The agent: what its parts share. All of it belongs to the thread that runs `context`. */
 #pragma once
 
+#include "agent/checker.h"
 #include "agent/config.h"
 #include "agent/cordon.h"
 #include "agent/historystore.h"
@@ -21,6 +22,7 @@ typedef struct Agent {
   MigDriver *driver;
   Hypervisor *hypervisor;
   Lookup *lookup;
+  Checker *checker;
   Store *store;
   HistoryStore *histories; /* of recorder.c; NULL: they cannot be kept */
   JobTable *jobs;

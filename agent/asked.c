@@ -104,17 +104,23 @@ MigMatchFacts asked_match_facts(const MigDomainFacts *facts) {
   };
 }
 
-bool asked_resolve_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked,
-                         const MigDomainFacts *facts, Goals *ret_goals) {
+bool asked_find_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked, const MigDomainFacts *facts,
+                      Goals *ret_goals) {
   MigMatchFacts match_facts = facts ? asked_match_facts(facts) : (MigMatchFacts){0};
   const ConfigPolicy *named;
-  Goals goals;
 
   /* The configuration may be another than when the request was taken. */
   if (!find_named(agent, call, asked->policy_name, &named))
     return false;
-  goals_resolve(agent->config, named, &asked->over, facts ? &match_facts : NULL, &goals);
-  if (methods_refuse_conflict(call, &goals.policy))
+  goals_resolve(agent->config, named, &asked->over, facts ? &match_facts : NULL, ret_goals);
+  return true;
+}
+
+bool asked_resolve_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked,
+                         const MigDomainFacts *facts, Goals *ret_goals) {
+  Goals goals;
+
+  if (!asked_find_goals(agent, call, asked, facts, &goals) || methods_refuse_conflict(call, &goals.policy))
     return false;
   *ret_goals = goals;
   return true;

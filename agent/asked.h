@@ -32,6 +32,10 @@ bool asked_take_goals(Agent *agent, VarlinkCall *call, json_t *parameters, Asked
 bool asked_resolve_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked,
                          const MigDomainFacts *facts, Goals *ret_goals);
 
+/* The same, whether they exclude each other or not. */
+bool asked_find_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked, const MigDomainFacts *facts,
+                      Goals *ret_goals);
+
 /* What of a domain's facts conditions are held against. Borrows. */
 MigMatchFacts asked_match_facts(const MigDomainFacts *facts);
 

@@ -62,6 +62,17 @@ void job_free(Job *job) {
   g_free(job);
 }
 
+/* Texts that were cut to size, or came from elsewhere, may end in the middle of a character: JSON would have none of it. */
+static char *copy_text(const char *text) {
+  return text ? g_utf8_make_valid(text, -1) : NULL;
+}
+
+static char *format_text(const char *format, va_list args) {
+  g_autofree char *text = g_strdup_vprintf(format, args);
+
+  return copy_text(text);
+}
+
 static void job_add_event_valist(Job *job, const char *kind, MigCause cause, const char *format,
                                  va_list args) {
   JobEvent *event = g_new0(JobEvent, 1);
@@ -72,7 +83,7 @@ static void job_add_event_valist(Job *job, const char *kind, MigCause cause, con
   event->stage = job->stage;
   event->kind = g_intern_string(kind);
   event->cause = cause;
-  event->message = g_strdup_vprintf(format, args);
+  event->message = format_text(format, args);
 
   /* The first event says how it began, the newest how it ends; what lies between may go. */
   if (job->events->len >= JOB_EVENTS_MAX)
@@ -127,10 +138,10 @@ bool job_note_failure(Job *job, MigCause cause, const GError *error, const char 
   job->failure.phase = job->phase;
   job->failure.stage = job->stage;
   va_start(args, format);
-  job->failure.message = g_strdup_vprintf(format, args);
+  job->failure.message = format_text(format, args);
   va_end(args);
   if (error && mig_virt_error_get_libvirt(error, &job->failure.libvirt_code, &libvirt_message))
-    job->failure.libvirt_message = g_strdup(libvirt_message);
+    job->failure.libvirt_message = copy_text(libvirt_message);
   job->revision++;
   return true;
 }
@@ -147,8 +158,8 @@ void job_add_finding(Job *job, const char *code, bool blocks, bool transient, co
   finding->code = g_strdup(code);
   finding->blocks = blocks;
   finding->transient = transient;
-  finding->seen = g_strdup(seen);
-  finding->remedy = g_strdup(remedy);
+  finding->seen = copy_text(seen);
+  finding->remedy = copy_text(remedy);
   if (!job->findings)
     job->findings = g_ptr_array_new_with_free_func(job_finding_free);
   g_ptr_array_add(job->findings, finding);
@@ -163,7 +174,7 @@ void job_clear_failure(Job *job) {
 }
 
 void job_set_evidence(Job *job, const char *evidence) {
-  char *copy = g_strdup(evidence);
+  char *copy = copy_text(evidence);
 
   g_free(job->evidence);
   job->evidence = copy;
@@ -171,7 +182,7 @@ void job_set_evidence(Job *job, const char *evidence) {
 
 void job_set_next_action(Job *job, const char *text) {
   g_free(job->next_action);
-  job->next_action = g_strdup(text);
+  job->next_action = copy_text(text);
 }
 
 bool job_is_final(const Job *job) {

@@ -180,15 +180,39 @@ static json_t *failure_to_json(const JobFailure *failure) {
   return object;
 }
 
+static json_t *finding_to_json(const char *code, bool blocks, bool transient, const char *seen,
+                               const char *remedy) {
+  json_t *object = json_pack("{sb sb}", "blocks", (int)blocks, "transient", (int)transient);
+
+  set_string(object, "code", code);
+  set_string(object, "seen", seen);
+  set_string(object, "remedy", remedy);
+  return object;
+}
+
 static json_t *findings_to_json(const GPtrArray *findings) {
   json_t *array = json_array();
 
   for (guint i = 0; findings && i < findings->len; i++) {
     const JobFinding *finding = findings->pdata[i];
 
-    json_array_append_new(array, json_pack("{ss sb sb ss ss}", "code", finding->code, "blocks",
-                                           (int)finding->blocks, "transient", (int)finding->transient, "seen",
-                                           finding->seen, "remedy", finding->remedy));
+    json_array_append_new(array, finding_to_json(finding->code, finding->blocks, finding->transient,
+                                                 finding->seen, finding->remedy));
+  }
+  return array;
+}
+
+json_t *check_report_to_json(const MigCheckReport *report) {
+  json_t *array = json_array();
+
+  for (size_t i = 0; i < report->count; i++) {
+    const MigFinding *finding = &report->findings[i];
+    /* Cut to size, perhaps in the middle of a character. */
+    g_autofree char *seen = g_utf8_make_valid(finding->seen, -1);
+    g_autofree char *remedy = g_utf8_make_valid(finding->remedy, -1);
+
+    json_array_append_new(array,
+                          finding_to_json(finding->code, finding->blocks, finding->transient, seen, remedy));
   }
   return array;
 }

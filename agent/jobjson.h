@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/job.h"
+#include "libmigrate/core/migratable.h"
 
 #include <jansson.h>
 
@@ -38,6 +39,9 @@ json_t *job_to_record(const Job *job, const char *boot_id);
 
 /* Reads a record. A format newer than this agent's is refused. */
 Job *job_from_record(json_t *record, const char *boot_id, GError **error);
+
+/* An array of the interface's type Finding. */
+json_t *check_report_to_json(const MigCheckReport *report);
 
 /* The interface's type Policy: every key. */
 json_t *policy_to_json(const MigPolicy *policy);

@@ -5,13 +5,14 @@
 #include "agent/hypervisor.h"
 #include "libmigrate/core/migratable.h"
 
+/* What both ends said. */
 typedef struct Precheck {
   MigHostFacts source;
   MigDomainFacts domain;
+  gint have_source; /* atomic: the two above stand, and change no more, whoever asks the target meanwhile */
   MigTargetFacts target;
   bool have_target;
   GError *target_error; /* why the target could not be asked */
-  MigCheckReport report;
 } Precheck;
 
 /* Large: never on a stack. */
@@ -19,14 +20,13 @@ Precheck *precheck_new(void);
 void precheck_free(Precheck *precheck);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Precheck, precheck_free)
 
-/* Asks this node's libvirtd for the domain, by name or UUID. False: it cannot say, and nothing can be judged. */
-bool precheck_ask_source(Precheck *precheck, MigDriver *driver, Hypervisor *hypervisor, const char *domain,
-                         unsigned connect_timeout_ms, GError **error);
+/* Asks this node's libvirtd for the domain, by name or UUID, and then the target, which is connected to meanwhile. False:
+ * the source cannot say, and nothing can be judged. That the target cannot be asked is a finding, and no error. */
+bool precheck_ask(Precheck *precheck, MigDriver *driver, Hypervisor *hypervisor, const char *domain,
+                  const char *target_uri, unsigned connect_timeout_ms, GError **error);
 
-/* Asks the target. That it cannot be asked is a finding, and no error. */
-void precheck_ask_target(Precheck *precheck, MigDriver *driver, const char *target_uri,
-                         unsigned connect_timeout_ms);
+/* Gives core what the ends said; what it borrows is of `precheck`. The rest of the input is the caller's. */
+void precheck_fill(const Precheck *precheck, MigCheckInput *input);
 
-/* Judges by what is known: fills in the report, and the facts for the policy's rules. */
-void precheck_judge(Precheck *precheck, const char *target_uri, const MigPolicy *policy,
-                    MigPolicyFacts *ret_facts);
+/* The same where the target is still being asked, which takes too long: `late` says so in words. */
+void precheck_fill_late(const Precheck *precheck, const char *late, MigCheckInput *input);

@@ -37,9 +37,8 @@ static MigHold hold_of_check(const MigCheckReport *report, const GError *target_
   return target_error ? MIG_HOLD_TARGET : MIG_HOLD_JOB;
 }
 
-/* Blockers: if the job ends for them, then for the first one's cause, and it tells all of them. */
-static void refuse_by_check(Worker *worker, const Precheck *precheck) {
-  const MigCheckReport *report = &precheck->report;
+/* Blockers: if the job ends for them, then for the first one's cause, and it tells all of them. Takes the report. */
+static void refuse_by_check(Worker *worker, const Precheck *precheck, MigCheckReport *report) {
   char text[CHECK_TEXT_SIZE];
 
   mig_check_describe(report, text, sizeof text);
@@ -53,7 +52,7 @@ static void refuse_by_check(Worker *worker, const Precheck *precheck) {
                                                    : g_error_new_literal(MIG_VIRT_ERROR,
                                                                          MIG_VIRT_ERROR_UNSUPPORTED, text),
                                       .evidence = g_strdup(text),
-                                      .check = g_memdup2(report, sizeof *report)});
+                                      .check = report});
 }
 
 /* A guest that cannot be measured is moved all the same; the monitor learns on the way. */
@@ -73,19 +72,22 @@ static void measure(Worker *worker, MigProbe *probe) {
 bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
   g_autoptr(Precheck) precheck = precheck_new();
   const MigDomainFacts *domain = &precheck->domain;
+  g_autofree MigCheckReport *report = g_new(MigCheckReport, 1);
+  MigCheckInput input = {.target_uri = worker->target_uri, .policy = &worker->policy};
   MigSettleRecord record;
   MigProbe probe = {0};
   GError *error = NULL;
 
-  if (!precheck_ask_source(precheck, worker->driver, worker->hypervisor, worker->domain_uuid,
-                           worker->connect_timeout_ms, &error)) {
+  if (!precheck_ask(precheck, worker->driver, worker->hypervisor, worker->domain_uuid, worker->target_uri,
+                    worker->connect_timeout_ms, &error)) {
     refuse(worker, cause_of_preparing(error), error);
     return false;
   }
-  precheck_ask_target(precheck, worker->driver, worker->target_uri, worker->connect_timeout_ms);
-  precheck_judge(precheck, worker->target_uri, &worker->policy, policy_facts);
-  if (precheck->report.blockers > 0) {
-    refuse_by_check(worker, precheck);
+  precheck_fill(precheck, &input);
+  mig_check(&input, report);
+  mig_check_policy_facts(&input, policy_facts);
+  if (report->blockers > 0) {
+    refuse_by_check(worker, precheck, g_steal_pointer(&report));
     return false;
   }
   record = (MigSettleRecord){
@@ -102,7 +104,7 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
                                       .domain = precheck->domain,
                                       .probe = probe,
                                       .record = record,
-                                      .check = g_memdup2(&precheck->report, sizeof precheck->report)});
+                                      .check = g_steal_pointer(&report)});
   precheck->domain = (MigDomainFacts){0};
   if (worker_wait_for_order(worker) == WORKER_ORDER_GO)
     return true;

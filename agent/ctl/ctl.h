@@ -22,6 +22,7 @@ ExitStatus verb_watch(Ctl *ctl);
 ExitStatus verb_abort(Ctl *ctl);
 ExitStatus verb_complete(Ctl *ctl);
 ExitStatus verb_tune(Ctl *ctl);
+ExitStatus verb_check(Ctl *ctl);
 ExitStatus verb_forecast(Ctl *ctl);
 ExitStatus verb_report(Ctl *ctl);
 ExitStatus verb_policy(Ctl *ctl);

@@ -9,7 +9,8 @@ static const ExitStatusInfo statuses[] = {
     {EXIT_INTERNAL, "internal: the agent or handoffctl met what it did not expect"},
     {EXIT_USAGE, "usage: the command line, or a policy key or value, cannot be"},
     {EXIT_UNREACHABLE, "the agent cannot be reached, or does not answer"},
-    {EXIT_REFUSED, "refused by a check: nothing was moved; for forecast, no permitted way ends the move"},
+    {EXIT_REFUSED, "refused by a check: nothing was moved; for check, the domain cannot move; for forecast, "
+                   "no permitted way ends the move"},
     {EXIT_NOT_FOUND, "no such job, domain, target or policy"},
     {EXIT_FAILED, "failed: the domain was not moved, or the request was not granted"},
     {EXIT_ABORTED, "aborted: by a request or by the agent; the domain runs at the source"},

@@ -11,6 +11,8 @@ typedef enum MigCheck {
   MIG_CHECK_TARGET_UNREACHABLE,
   MIG_CHECK_TARGET_REFUSES,
   MIG_CHECK_SAME_HOST,
+  MIG_CHECK_NODE_CORDONED,
+  MIG_CHECK_DOMAIN_BUSY,
   MIG_CHECK_DOMAIN_STATE,
   MIG_CHECK_DOMAIN_EXISTS,
   MIG_CHECK_NAME_TAKEN,
@@ -144,6 +146,8 @@ typedef struct MigCheckInput {
   const char *target_uri;
   const char *target_error; /* why it cannot be asked; with both NULL nothing is said of it */
   bool target_away;         /* nobody answered there; false: what answered said no */
+  const char *cordon;       /* why this node takes no new work; NULL: it does */
+  const char *busy_job;     /* the unfinished one that the domain has already; NULL: none */
   const MigPolicy *policy;
 } MigCheckInput;
 

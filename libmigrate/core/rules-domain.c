@@ -42,6 +42,20 @@ bool rule_same_host(const MigCheckInput *in, unsigned argument, const char *lead
   return true;
 }
 
+bool rule_node_cordoned(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (!in->cordon)
+    return false;
+  text_add(seen, "This node is cordoned, and takes no new work%s%s.", in->cordon[0] ? ": " : "", in->cordon);
+  return true;
+}
+
+bool rule_domain_busy(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (!in->busy_job)
+    return false;
+  text_add(seen, "The domain is on the move already, or waits for it: job %s.", in->busy_job);
+  return true;
+}
+
 bool rule_domain_state(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (in->domain->state == MIG_END_RUNNING || in->domain->state == MIG_END_PAUSED)
     return false;

@@ -128,6 +128,54 @@ static const Scenario scenarios[] = {
      2,
      0,
      "\"created\":true}\n{\"job\":{"},
+    {"a check in words",
+     "check web1 kvm2",
+     {{{"{'parameters':{'can_move':false,'findings':["
+        "{'code':'DISK_LOCAL','blocks':true,'transient':false,'seen':'It is local.','remedy':'Copy it.'},"
+        "{'code':'TARGET_MEMORY','blocks':true,'transient':true,'seen':'There is none.','remedy':'Wait.'},"
+        "{'code':'PINNED','blocks':false,'transient':false,'seen':'It is.','remedy':''}]}}"}}},
+     1,
+     4,
+     "web1 cannot move to kvm2: 2 blockers, 1 warning.\n"
+     "blocker      DISK_LOCAL\n"
+     "             It is local.\n"
+     "             Copy it.\n"
+     "blocker      TARGET_MEMORY (waiting may help)\n"
+     "             There is none.\n"
+     "             Wait.\n"
+     "warning      PINNED\n"
+     "             It is.\n"},
+    {"a check that waiting may cure",
+     "check web1 kvm2",
+     {{{"{'parameters':{'can_move':false,'findings':[{'code':'TARGET_MEMORY','blocks':true,'transient':true,"
+        "'seen':'There is none.','remedy':'Wait.'}]}}"}}},
+     1,
+     4,
+     "web1 cannot move to kvm2: 1 blocker; waiting may help.\n"},
+    {"a check that finds nothing",
+     "check web1 kvm2",
+     {{{"{'parameters':{'can_move':true,'findings':[]}}"}}},
+     1,
+     0,
+     "web1 can move to kvm2.\n"},
+    {"a check as JSON",
+     "-j check web1 kvm2",
+     {{{"{'parameters':{'can_move':false,'findings':[]}}"}}},
+     1,
+     4,
+     "\"can_move\":false"},
+    {"a check that is none",
+     "check web1 kvm2",
+     {{{"{'parameters':{'findings':[]}}"}}},
+     1,
+     1,
+     "Check gave no answer"},
+    {"a check of a domain that is not there",
+     "check web1 kvm2",
+     {{{"{'error':'io.handoffd.Agent.NoSuchDomain','parameters':{'domain':'web1'}}"}}},
+     1,
+     5,
+     "web1"},
     {"a forecast in words",
      "forecast web1 kvm2",
      {{{GOES_BY_PRE_COPY}}},

@@ -57,6 +57,8 @@ void check_run(json_t *domain, json_t *source, json_t *target, const char *polic
       .target_uri = "qemu+tcp://node-b/system",
       .target_error = away ? away : refused,
       .target_away = away != NULL,
+      .cordon = json_string_value(json_object_get(source, "cordon")),
+      .busy_job = json_string_value(json_object_get(source, "busy_job")),
       .policy = &goals,
   };
 

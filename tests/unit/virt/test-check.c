@@ -59,6 +59,8 @@ static const Row rows[] = {
      {.source = "{'uuid': 'cccccccc-0000-4000-8000-000000000001'}",
       .target = "{'uuid': 'cccccccc-0000-4000-8000-000000000001', 'domain_state': 'running'}"},
      {.source = "{'uuid': ''}", .target = "{'uuid': ''}"}},
+    {"NODE_CORDONED", {.source = "{'cordon': ''}"}, {.source = "{}"}},
+    {"DOMAIN_BUSY", {.source = "{'busy_job': '0123'}"}, {.source = "{}"}},
     {"DOMAIN_STATE", {.domain = "{'state': 'inactive'}"}, {.domain = "{'state': 'paused'}"}},
     {"DOMAIN_EXISTS", {.target = "{'domain_state': 'running'}"}, {.target = "{'domain_state': 'inactive'}"}},
     {"NAME_TAKEN",
@@ -355,6 +357,26 @@ static void every_check_has_a_row(void **state) {
   assert_int_equal(LENGTH(rows), MIG_CHECK_COUNT);
 }
 
+static void assert_is_in(const char *page, const char *code) {
+  g_autofree char *pattern = g_strdup_printf("\\b%s\\b", code);
+
+  if (!g_regex_match_simple(pattern, page, 0, 0))
+    fail_msg("handoffctl(1) does not have %s", code);
+}
+
+static void every_code_is_in_the_manual(void **state) {
+  const MigConflict *rules[64];
+  g_autofree char *page = NULL;
+  size_t n = mig_policy_conflict_rules(rules, LENGTH(rules));
+
+  assert_true(g_file_get_contents(MANUAL_PAGE, &page, NULL, NULL));
+  for (int check = 0; check < MIG_CHECK_COUNT; check++)
+    assert_is_in(page, mig_check_info((MigCheck)check)->code);
+  assert_true(n > 0 && n <= LENGTH(rules));
+  for (size_t i = 0; i < n; i++)
+    assert_is_in(page, rules[i]->code);
+}
+
 static void a_plain_guest_has_no_findings(void **state) {
   g_autofree MigCheckReport *report = g_new0(MigCheckReport, 1);
   const Side plain = {.devices =
@@ -399,6 +421,7 @@ int main(void) {
 
   TESTS_ADD_ROWS(&tests, trips, rows);
   tests_add(&tests, "every check has a row", every_check_has_a_row, NULL);
+  tests_add(&tests, "every code is in the manual", every_code_is_in_the_manual, NULL);
   tests_add(&tests, "a plain guest has no findings", a_plain_guest_has_no_findings, NULL);
   tests_add(&tests, "six blockers are six codes in one answer", six_blockers_are_six_codes_in_one_answer,
             NULL);

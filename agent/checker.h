@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Asks both ends of a move what its checks want to know, off the main loop and within a bound. */
+#pragma once
+
+#include "agent/precheck.h"
+
+typedef struct Checker Checker;
+
+/* On the main context, exactly once. `error`: this node's libvirtd cannot say, and nothing can be judged; else the domain,
+ * the source and the target of `input` are filled in, for as long as the call takes. */
+typedef void (*CheckerFunc)(const MigCheckInput *input, const GError *error, gpointer user_data);
+
+/* A check may take limit_ms in all, and no more than 25 s. */
+Checker *checker_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context,
+                     unsigned connect_timeout_ms, unsigned limit_ms);
+
+/* Answers what still waits with an error. NULL is fine. */
+void checker_free(Checker *checker);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Checker, checker_free)
+
+/* The domain by name or UUID. A target that does not answer in time is one that is away. */
+void checker_ask(Checker *checker, const char *domain, const char *target_uri, CheckerFunc done,
+                 gpointer user_data);

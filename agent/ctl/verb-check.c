@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* handoffctl check: what keeps a domain from moving, all of it at once. */
+#include "agent/ctl/call.h"
+#include "agent/ctl/jobview.h"
+#include "agent/ctl/print.h"
+
+typedef struct Counts {
+  unsigned blockers, transient, warnings;
+} Counts;
+
+static Counts count(json_t *findings) {
+  Counts counts = {0};
+  json_t *finding;
+  size_t i;
+
+  json_array_foreach (findings, i, finding) {
+    if (!json_is_true(json_object_get(finding, "blocks")))
+      counts.warnings++;
+    else if (json_is_true(json_object_get(finding, "transient")))
+      counts.blockers++, counts.transient++;
+    else
+      counts.blockers++;
+  }
+  return counts;
+}
+
+static void add_count(GString *text, unsigned n, const char *what) {
+  if (n > 0)
+    g_string_append_printf(text, "%s %u %s%s", text->len > 0 ? "," : ":", n, what, n == 1 ? "" : "s");
+}
+
+/* Waiting cures nothing as long as one is there that it does not. */
+static void print_answer(Ctl *ctl, bool can_move, const Counts *counts) {
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  add_count(text, counts->blockers, "blocker");
+  add_count(text, counts->warnings, "warning");
+  if (counts->transient > 0 && counts->transient == counts->blockers)
+    g_string_append(text, "; waiting may help");
+  term_print(&ctl->term, "%s %s to %s%s.\n", ctl->options.args[0], can_move ? "can move" : "cannot move",
+             ctl->options.args[1], text->str);
+}
+
+static void print_finding(Term *term, json_t *finding) {
+  const char *code = json_string_of(finding, "code"), *seen = json_string_of(finding, "seen");
+  const char *remedy = json_string_of(finding, "remedy");
+  bool blocks = json_is_true(json_object_get(finding, "blocks"));
+  bool transient = json_is_true(json_object_get(finding, "transient"));
+
+  print_field(term, blocks ? "blocker" : "warning", "%s%s", code ? code : "?",
+              transient ? " (waiting may help)" : "");
+  print_field(term, "", "%s", seen ? seen : "");
+  if (remedy && *remedy)
+    print_field(term, "", "%s", remedy);
+}
+
+static void print_check(Ctl *ctl, json_t *findings, bool can_move) {
+  Counts counts = count(findings);
+  json_t *finding;
+  size_t i;
+
+  print_answer(ctl, can_move, &counts);
+  json_array_foreach (findings, i, finding)
+    print_finding(&ctl->term, finding);
+}
+
+static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
+  json_t *findings = json_object_get(reply, "findings"), *can_move = json_object_get(reply, "can_move");
+  g_auto(Failure) failure = {0};
+
+  if (!json_is_array(findings) || !json_is_boolean(can_move)) {
+    failure_set_own(&failure, FAILURE_PROTOCOL, "Check gave no answer that can be understood.");
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  }
+  if (ctl->options.json)
+    term_print_json(&ctl->term, reply);
+  else
+    print_check(ctl, findings, json_is_true(can_move));
+  return json_is_true(can_move) ? EXIT_DONE : EXIT_REFUSED;
+}
+
+static json_t *parameters_of(const Options *options) {
+  /* s* and o*: absent when NULL. */
+  json_t *parameters =
+      json_pack("{s:s, s:s, s:s*, s:o*}", "domain", options->args[0], "target", options->args[1],
+                "policy_name", options->policy_name, "policy", ctl_policy_json(&options->policy));
+
+  if (options->even_if_cordoned)
+    json_object_set_new(parameters, "even_if_cordoned", json_true());
+  return parameters;
+}
+
+ExitStatus verb_check(Ctl *ctl) {
+  g_auto(Failure) failure = {0};
+  json_t *reply = NULL;
+  ExitStatus status;
+
+  if (!ctl_call(ctl, "io.handoffd.Agent.Check", parameters_of(&ctl->options), &reply, &failure))
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  status = take_reply(ctl, reply);
+  json_decref(reply);
+  return status;
+}
