@@ -26,6 +26,11 @@ static void set_gate(Agent *agent) {
   const HypervisorState *state = hypervisor_get_state(agent->hypervisor);
   g_autofree char *message = NULL;
 
+  if (agent->host_down.on) {
+    job_queue_set_gate(agent->queue, MIG_ADMISSION_NODE, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN),
+                       "this host goes down: it starts when the host is up again");
+    return;
+  }
   if (state->reachable) {
     job_queue_set_gate(agent->queue, MIG_ADMISSION_START, NULL, NULL);
     return;

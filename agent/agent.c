@@ -116,6 +116,7 @@ static void adopt_jobs(Agent *agent) {
 
 static gboolean on_tick(gpointer user_data) {
   lifecycle_tick(user_data);
+  hostdown_tick(user_data);
   return G_SOURCE_CONTINUE;
 }
 
@@ -174,6 +175,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   log_config_warnings(config);
   agent->hypervisor =
       hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent);
+  agent->logind = logind_new(context, hostdown_on_shutdown, agent);
   agent->lookup = lookup_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
   agent->checker =
       checker_new(driver, agent->hypervisor, context, config->connect_timeout_ms, config->prepare_timeout_ms);
@@ -192,6 +194,7 @@ bool agent_free(Agent *agent) {
   agent->status_changed = NULL;
   stop_timer(&agent->tick);
   stop_timer(&agent->watch_tick);
+  logind_free(agent->logind);
   lookup_free(agent->lookup);
   checker_free(agent->checker);
   all = job_table_all(agent->jobs);
@@ -222,8 +225,9 @@ bool agent_free(Agent *agent) {
 char *agent_describe(const Agent *agent) {
   const HypervisorState *state = agent->hypervisor ? hypervisor_get_state(agent->hypervisor) : NULL;
 
-  return g_strdup_printf("%s%u moving, %u waiting; libvirtd %s", agent->cordon.on ? "cordoned; " : "",
-                         job_queue_count_running(agent->queue),
+  return g_strdup_printf("%s%s%u moving, %u waiting; libvirtd %s",
+                         agent->host_down.on ? "the host goes down; " : "",
+                         agent->cordon.on ? "cordoned; " : "", job_queue_count_running(agent->queue),
                          job_table_count_unfinished(agent->jobs) - job_queue_count_running(agent->queue),
                          state && state->reachable ? "answers" : "does not answer");
 }

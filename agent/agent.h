@@ -6,8 +6,10 @@
 #include "agent/config.h"
 #include "agent/cordon.h"
 #include "agent/historystore.h"
+#include "agent/hostdown.h"
 #include "agent/hypervisor.h"
 #include "agent/jobtable.h"
+#include "agent/logind.h"
 #include "agent/lookup.h"
 #include "agent/notify.h"
 #include "agent/queue.h"
@@ -28,6 +30,8 @@ typedef struct Agent {
   JobTable *jobs;
   JobQueue *queue;
   Cordon cordon;
+  Logind *logind;
+  HostDown host_down;
   VarlinkServer *server;
   GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
   char *boot_id;

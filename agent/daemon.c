@@ -178,7 +178,7 @@ static int serve(Agent *agent, GMainContext *context, const Options *options, GE
     log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STARTED, NULL, 0, "handoffd %s serves %s, %u jobs known",
                 HANDOFFD_VERSION, options->socket, job_table_all(agent->jobs)->len);
     g_main_loop_run(loop);
-    notify_stopping(notify);
+    notify_stopping(notify, job_queue_count_running(agent->queue));
     log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STOPPED, NULL, 0,
                 "ends; %u migrations that are under way go on in libvirtd",
                 job_queue_count_running(agent->queue));

@@ -134,6 +134,7 @@ MigPhase lifecycle_phase_of_cause(MigCause cause) {
   case MIG_CAUSE_NO_PROGRESS:
   case MIG_CAUSE_LINK_STALLED:
   case MIG_CAUSE_NOT_CONVERGING:
+  case MIG_CAUSE_HOST_SHUTDOWN:
     return MIG_PHASE_ABORTED;
   default:
     return MIG_PHASE_FAILED;
@@ -190,7 +191,7 @@ void lifecycle_accept(Agent *agent, Job *job, LifecycleAcceptedFunc done, gpoint
 
 /* --- what clients ask for --- */
 
-LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who) {
+LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const char *why) {
   JobRun *run = job->run;
 
   if (job_is_final(job))
@@ -201,10 +202,10 @@ LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who) {
     return LIFECYCLE_ABORT_ASKED;
 
   job->abort_requested = true;
-  job_add_event(job, "abort_requested", MIG_CAUSE_USER_ABORT, "asked for by %s", who);
-  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its end was asked for by %s", who);
+  job_add_event(job, "abort_requested", cause, "%s", why);
+  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its end was asked for: %s", why);
   if (!run || !run_has_failed(run))
-    job_note_failure(job, MIG_CAUSE_USER_ABORT, NULL, "aborted on request of %s", who);
+    job_note_failure(job, cause, NULL, "aborted: %s", why);
   if (!run || !run_may_be_moving(run)) {
     lifecycle_finish_unmoved(agent, job);
     return LIFECYCLE_ABORT_ASKED;
@@ -212,6 +213,12 @@ LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who) {
   run_abort(run);
   lifecycle_state_changed(agent, job);
   return LIFECYCLE_ABORT_ASKED;
+}
+
+LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who) {
+  g_autofree char *why = g_strdup_printf("on request of %s", who);
+
+  return lifecycle_take_back(agent, job, MIG_CAUSE_USER_ABORT, why);
 }
 
 /* The record says that the agent pauses the guest: now it may. If it fails, the guest is known to be resumed. */

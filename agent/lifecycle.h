@@ -21,6 +21,9 @@ typedef enum LifecycleAbort {
 /* Asks for the end of a job. `who` is for the record. The caller writes the record (lifecycle_save()). */
 LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who);
 
+/* The same for a cause of the agent's own; `why` is in words. */
+LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const char *why);
+
 /* Takes a way out of a running migration now. NULL, or why it cannot be taken. */
 const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who);
 

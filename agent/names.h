@@ -21,6 +21,9 @@
 /* it answers again */
 #define NAMES_MESSAGE_LIBVIRT_BACK "fcd75f6a246c4009ab2ed5c33fefdb7d"
 
+/* this host goes down, or that was called off */
+#define NAMES_MESSAGE_HOST_SHUTDOWN "e24aaec8e87b4912b483437459764ff6"
+
 /* somebody keeps new work away from this node */
 #define NAMES_MESSAGE_CORDONED "20a2306e945545bba2c310dfe02cdf69"
 

@@ -43,6 +43,9 @@ void notify_status(Notify *notify, const char *status) {
   sd_notifyf(0, "STATUS=%s", status);
 }
 
-void notify_stopping(Notify *notify) {
-  sd_notify(0, "STOPPING=1\nSTATUS=Ends; migrations that are under way go on in libvirtd");
+void notify_stopping(Notify *notify, unsigned moving) {
+  sd_notifyf(0,
+             "STOPPING=1\nSTATUS=Ends; %u migration%s under way go%s on in libvirtd, and %s taken up at the "
+             "next start",
+             moving, moving == 1 ? "" : "s", moving == 1 ? "es" : "", moving == 1 ? "is" : "are");
 }

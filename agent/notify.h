@@ -13,4 +13,5 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Notify, notify_free)
 
 void notify_ready(Notify *notify);
 void notify_status(Notify *notify, const char *status);
-void notify_stopping(Notify *notify);
+/* `moving` migrations go on without the agent. */
+void notify_stopping(Notify *notify, unsigned moving);

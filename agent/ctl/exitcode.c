@@ -63,6 +63,8 @@ static const CauseRow causes[] = {
         {false, "Look at both ends before you touch anything: part of the guest's memory may be at either."},
     [MIG_CAUSE_CANCELLED_ELSEWHERE] = {false, "Somebody aborted it at libvirt itself (virsh domjobabort?). "
                                               "Start the move again when that is settled."},
+    [MIG_CAUSE_HOST_SHUTDOWN] =
+        {false, "Start the move again when the host is up. To empty a host, drain it before it goes down."},
     [MIG_CAUSE_LIBVIRT_ERROR] =
         {false,
          "Look at the journal of libvirtd and the domain's log in /var/log/libvirt/qemu at both ends."},

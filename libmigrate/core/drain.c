@@ -156,6 +156,7 @@ static const CauseRow rows[] = {
     /* somebody did not want it */
     [MIG_CAUSE_USER_ABORT] = {STAY, false},
     [MIG_CAUSE_CANCELLED_ELSEWHERE] = {STAY, false},
+    [MIG_CAUSE_HOST_SHUTDOWN] = {STAY, false},
     /* the guest and its goals: another target would cost the same time for the same end */
     [MIG_CAUSE_DEADLINE] = {STAY, false},
     [MIG_CAUSE_NOT_CONVERGING] = {STAY, false},

@@ -48,6 +48,7 @@ static const char *const cause_names[] = {
     [MIG_CAUSE_SOURCE_UNREACHABLE] = "SOURCE_UNREACHABLE",
     [MIG_CAUSE_POST_COPY_FAILED] = "POST_COPY_FAILED",
     [MIG_CAUSE_CANCELLED_ELSEWHERE] = "CANCELLED_ELSEWHERE",
+    [MIG_CAUSE_HOST_SHUTDOWN] = "HOST_SHUTDOWN",
     [MIG_CAUSE_LIBVIRT_ERROR] = "LIBVIRT_ERROR",
     [MIG_CAUSE_INTERNAL] = "INTERNAL",
 };
@@ -99,6 +100,9 @@ static const struct {
                                     "Post-copy could not be brought to its end; what each host holds of "
                                     "the guest is in the evidence. Destroy neither before you have read it."},
     [MIG_CAUSE_CANCELLED_ELSEWHERE] = {false, "Somebody other than this agent cancelled the migration."},
+    [MIG_CAUSE_HOST_SHUTDOWN] =
+        {false, "This host goes down, and the move would not have ended before; the guest stays, "
+                "and is stopped with the host."},
     [MIG_CAUSE_LIBVIRT_ERROR] = {false, "libvirt reported an error; see its own text."},
     [MIG_CAUSE_INTERNAL] = {false, "The agent itself failed; please report it with the journal of this job."},
 };

@@ -241,18 +241,42 @@ static void await_ready(Bb *bb, int notify_fd) {
 
 static void run_daemon(Bb *bb, const char *notify_path) {
   const char *program = g_getenv("HANDOFFD_FAKE");
+  g_autofree char *bus = g_strdup_printf("unix:path=%s/bus", bb->directory);
   int log = open(bb->log, O_WRONLY | O_CREAT | O_APPEND, 0644);
 
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   setenv("NOTIFY_SOCKET", notify_path, 1);
+  /* This machine's logind is none of ours. */
+  setenv("DBUS_SYSTEM_BUS_ADDRESS", bus, 1);
   unsetenv("WATCHDOG_USEC");
   unsetenv("JOURNAL_STREAM");
   unsetenv("LISTEN_FDS");
   execl(program, "handoffd", "--config", bb->config, "--socket", bb->socket, "--state-dir",
         bb->state_directory, "--libvirt-uri", bb->libvirt_uri, NULL);
   _exit(127);
+}
+
+int bb_listen_to_status(Bb *bb) {
+  g_autofree char *notify_path = g_build_filename(bb->directory, "notify", NULL);
+
+  return bind_notify_socket(notify_path);
+}
+
+void bb_await_status(int fd, const char *text) {
+  gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
+  char message[512] = "";
+
+  while (!strstr(message, text)) {
+    ssize_t n;
+
+    if (!wait_readable(fd, until_us))
+      fail_msg("never notified: '%s', last was: '%s'", text, message);
+    n = recv(fd, message, sizeof message - 1, 0);
+    assert_true(n >= 0);
+    message[n] = '\0';
+  }
 }
 
 void bb_start(Bb *bb) {

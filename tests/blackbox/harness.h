@@ -51,6 +51,11 @@ void bb_start(Bb *bb);
 /* Lines added to the configuration's section [Agent], or whole sections after it. Before bb_start(). */
 void bb_configure(Bb *bb, const char *text);
 
+/* What the daemon tells the service manager from now on, to be closed soon: who does not read it holds the daemon up. */
+int bb_listen_to_status(Bb *bb);
+/* Reads on until a message has the text. */
+void bb_await_status(int fd, const char *text);
+
 /* Sends the signal, waits for the end, returns the wait status. */
 int bb_stop(Bb *bb, int signal);
 bool bb_is_alive(Bb *bb);

@@ -60,6 +60,26 @@ static void its_end_leaves_the_migration_running(void **state) {
   assert_events_whole(job);
 }
 
+static void its_last_status_says_what_goes_on(void **state) {
+  Bb *bb = *state;
+  int status_fd;
+
+  bb_start(bb);
+  status_fd = bb_listen_to_status(bb);
+  assert_clean_end(bb, SIGTERM);
+  bb_await_status(status_fd, "STATUS=Ends; 0 migrations under way go on in libvirtd");
+  close(status_fd);
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  client_start(bb_connect(bb), "vm1", NULL);
+  bb_await(bb, "vm1", bb_has_numbers, NULL);
+  status_fd = bb_listen_to_status(bb);
+  assert_clean_end(bb, SIGTERM);
+  bb_await_status(status_fd, "STOPPING=1\nSTATUS=Ends; 1 migration under way goes on in libvirtd");
+  close(status_fd);
+}
+
 static void it_ends_in_time_though_libvirtd_hangs(void **state) {
   Bb *bb = *state;
   Client *client;
@@ -251,6 +271,7 @@ int main(void) {
   TESTS_ADD(&tests, it_ends_on_sigterm_and_takes_its_socket_away);
   TESTS_ADD(&tests, a_broken_pipe_does_not_end_it);
   TESTS_ADD(&tests, its_end_leaves_the_migration_running);
+  TESTS_ADD(&tests, its_last_status_says_what_goes_on);
   TESTS_ADD(&tests, it_ends_in_time_though_libvirtd_hangs);
   TESTS_ADD(&tests, a_stale_socket_is_replaced);
   TESTS_ADD(&tests, records_are_for_their_owner_only);

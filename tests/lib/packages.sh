@@ -26,7 +26,7 @@ libxml2-utils       | test  | xmllint: is a chart well-formed
 varlink-go          | test  | a foreign varlink client and server
 systemd             | test  | systemd-analyze, sysusers, tmpfiles, journalctl
 systemd-container   | test  | systemd-nspawn, to boot the units
-dbus                | test  | what is booted needs it
+dbus                | test  | what is booted needs it; a bus for a logind of our own
 polkitd             | test  | libvirt asks it who may connect
 socat               | test  | raw bytes to a socket
 bc                  | test  | sums with a fraction

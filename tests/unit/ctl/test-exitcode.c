@@ -16,6 +16,7 @@ static const struct End {
     {"aborted by a user", MIG_PHASE_ABORTED, MIG_CAUSE_USER_ABORT, 11},
     {"aborted at the deadline", MIG_PHASE_ABORTED, MIG_CAUSE_DEADLINE, 12},
     {"aborted without progress", MIG_PHASE_ABORTED, MIG_CAUSE_NO_PROGRESS, 11},
+    {"aborted for the host goes down", MIG_PHASE_ABORTED, MIG_CAUSE_HOST_SHUTDOWN, 11},
     {"aborted for a stalled link", MIG_PHASE_ABORTED, MIG_CAUSE_LINK_STALLED, 11},
     {"aborted because it cannot converge", MIG_PHASE_ABORTED, MIG_CAUSE_NOT_CONVERGING, 11},
     {"waited too long", MIG_PHASE_FAILED, MIG_CAUSE_PENDING_TIMEOUT, 12},
