@@ -3,6 +3,7 @@
  * nowhere else. */
 #pragma once
 
+#include "libmigrate/core/changes.h"
 #include "libmigrate/core/facts.h"
 #include "libmigrate/core/policy.h"
 #include "libmigrate/core/types.h"
@@ -62,6 +63,18 @@ typedef struct MigActiveDomain {
 } MigActiveDomain;
 
 void mig_active_domain_free(gpointer domain);
+
+/* What a running domain was started with and set to since, and what its next start would have. */
+typedef struct MigDefinitions {
+  char *name;
+  char uuid[MIG_UUID_STRING_SIZE];
+  bool running;    /* false: its next start brings in all that there is; both definitions are the same */
+  bool persistent; /* false: there is no next start; both definitions are the same */
+  MigDefinition live, next;
+} MigDefinitions;
+
+void mig_definitions_clear(MigDefinitions *definitions);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDefinitions, mig_definitions_clear)
 
 /* How the domain stands at one end, for a verdict. */
 typedef struct MigDomainStatus {
@@ -159,6 +172,10 @@ typedef struct MigDriverOps {
    * cannot tell is no error, but unseen. */
   bool (*survey_target)(MigConn *target, const MigDomainFacts *domain, const MigHostFacts *source,
                         MigTargetFacts *ret_facts, GError **error);
+
+  /* What it runs with and what its next start would have. */
+  bool (*definitions)(MigConn *conn, const char *name_or_uuid, MigDefinitions *ret_definitions,
+                      GError **error);
 
   /* Not defined there is an answer (MIG_END_ABSENT), not an error. */
   bool (*domain_status)(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);

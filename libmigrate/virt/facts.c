@@ -73,7 +73,7 @@ GPtrArray *mig_libvirt_list_active(MigConn *conn, GError **error) {
 }
 
 /* A name may look like a UUID: the UUID goes first, since it cannot be anybody else's. */
-static virDomainPtr lookup(const MigLease *lease, const char *name_or_uuid, GError **error) {
+virDomainPtr mig_find_domain(const MigLease *lease, const char *name_or_uuid, GError **error) {
   virDomainPtr domain = NULL;
 
   if (g_uuid_string_is_valid(name_or_uuid)) {
@@ -130,7 +130,7 @@ bool mig_read_domain_xml(virDomainPtr domain, const char *name, MigDomainFacts *
 
 virDomainPtr mig_read_domain(const MigLease *lease, const char *name_or_uuid, MigDomainFacts *ret_facts,
                              GError **error) {
-  g_autoptr(virDomain) domain = lookup(lease, name_or_uuid, error);
+  g_autoptr(virDomain) domain = mig_find_domain(lease, name_or_uuid, error);
   g_auto(MigDomainFacts) facts = {0};
   int state, reason, persistent;
 

@@ -70,6 +70,7 @@ static const MigDriverOps ops = {
     .domain_status = mig_libvirt_domain_status,
     .survey_domain = mig_libvirt_survey_domain,
     .survey_target = mig_libvirt_survey_target,
+    .definitions = mig_libvirt_definitions,
     .probe_dirty_rate = mig_libvirt_probe_dirty_rate,
     .migrate = mig_libvirt_migrate,
     .job_stats = mig_libvirt_job_stats,

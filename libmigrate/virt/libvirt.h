@@ -66,6 +66,8 @@ typedef struct MigLease MigLease;
 bool mig_read_host(const MigLease *lease, MigHostFacts *ret_facts, GError **error);
 virDomainPtr mig_read_domain(const MigLease *lease, const char *name_or_uuid, MigDomainFacts *ret_facts,
                              GError **error);
+/* By name or UUID, as libvirt knows it. */
+virDomainPtr mig_find_domain(const MigLease *lease, const char *name_or_uuid, GError **error);
 /* Its XML, with each disk's storage looked at. */
 bool mig_read_domain_xml(virDomainPtr domain, const char *name, MigDomainFacts *ret_facts, GError **error);
 void mig_read_disk_size(virDomainPtr domain, MigDomainFacts *facts, MigDisk *disk);
@@ -237,6 +239,8 @@ bool mig_libvirt_survey_domain(MigConn *conn, const char *name_or_uuid, MigDomai
                                GError **error);
 bool mig_libvirt_survey_target(MigConn *conn, const MigDomainFacts *domain, const MigHostFacts *source,
                                MigTargetFacts *ret_facts, GError **error);
+bool mig_libvirt_definitions(MigConn *conn, const char *name_or_uuid, MigDefinitions *ret_definitions,
+                             GError **error);
 bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
 bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
 bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);

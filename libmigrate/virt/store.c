@@ -76,3 +76,15 @@ void mig_target_facts_clear(MigTargetFacts *facts) {
   mig_store_free(facts->store);
   memset(facts, 0, sizeof *facts);
 }
+
+void mig_definition_clear(MigDefinition *definition) {
+  mig_store_free(definition->store);
+  memset(definition, 0, sizeof *definition);
+}
+
+void mig_definitions_clear(MigDefinitions *definitions) {
+  mig_definition_clear(&definitions->live);
+  mig_definition_clear(&definitions->next);
+  g_free(definitions->name);
+  memset(definitions, 0, sizeof *definitions);
+}

@@ -66,7 +66,7 @@ uint64_t mig_xml_number(const MigXml *xml, xmlNode *node, const char *path) {
 
 /* The units that libvirt's schema has for sizes. It prints KiB itself; definitions by hand may be seen at a
  * driver that keeps them. */
-static uint64_t unit_bytes(const char *unit) {
+uint64_t mig_xml_unit_bytes(const char *unit) {
   static const struct {
     const char *name;
     uint64_t bytes;
@@ -97,7 +97,7 @@ static uint64_t unit_bytes(const char *unit) {
 uint64_t mig_xml_size(const MigXml *xml, xmlNode *node, const char *path, const char *unit_path) {
   g_autofree char *unit = mig_xml_string(xml, node, unit_path);
 
-  return mig_xml_number(xml, node, path) * unit_bytes(unit);
+  return mig_xml_number(xml, node, path) * mig_xml_unit_bytes(unit);
 }
 
 GPtrArray *mig_xml_nodes(const MigXml *xml, xmlNode *node, const char *path) {

@@ -39,6 +39,8 @@ bool mig_xml_boolean(const MigXml *xml, xmlNode *node, const char *path);
 uint64_t mig_xml_number(const MigXml *xml, xmlNode *node, const char *path);
 /* A size with its unit beside it: "memory", with "memory/@unit". */
 uint64_t mig_xml_size(const MigXml *xml, xmlNode *node, const char *path, const char *unit_path);
+/* What a size's unit is worth; 1024 for NULL and what is none of libvirt's schema. */
+uint64_t mig_xml_unit_bytes(const char *unit);
 /* Of xmlNode *, free with g_ptr_array_unref(). */
 GPtrArray *mig_xml_nodes(const MigXml *xml, xmlNode *node, const char *path);
 /* The node as text. */
@@ -58,6 +60,13 @@ void mig_domain_xml_add_needs(const MigXml *xml, MigDomainFacts *facts);
 
 /* Names of the disks that the policy may have to copy, NULL-terminated; of the store. */
 char **mig_domain_local_disks(const MigDomainFacts *facts);
+
+/* --- definition-xml.c --- */
+
+/* A domain's XML, flattened, with a store of its own. */
+bool mig_definition_parse(const char *text, MigDefinition *ret_definition, GError **error);
+void mig_definition_clear(MigDefinition *definition);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDefinition, mig_definition_clear)
 
 /* --- storage.c --- */
 

@@ -441,6 +441,40 @@ static bool fake_survey_domain_op(MigConn *conn, const char *name_or_uuid, MigDo
   return leave(conn, true);
 }
 
+static bool parse_definition(const char *xml, MigDefinition *ret_definition, GError **error) {
+  return mig_definition_parse(xml ? xml : "<domain/>", ret_definition, error);
+}
+
+static bool definitions(MigConn *conn, const char *name_or_uuid, MigDefinitions *ret_definitions,
+                        GError **error) {
+  FakeDomain *domain = find(conn, name_or_uuid, error);
+  json_t *script = domain ? domain_script(conn->world, domain) : NULL;
+  const char *xml = json_string_value(json_object_get(script, "xml"));
+  const char *next_xml = json_string_value(json_object_get(script, "next_xml"));
+  g_auto(MigDefinitions) found = {0};
+  MigEndState state;
+
+  if (!domain)
+    return false;
+  state = fake_domain_state_at(domain, conn->host);
+  found.running = state != MIG_END_INACTIVE && state != MIG_END_ABSENT;
+  found.persistent = fake_domain_defined(domain, conn->host);
+  found.name = g_strdup(domain->name);
+  g_strlcpy(found.uuid, domain->uuid, sizeof found.uuid);
+  if (!parse_definition(xml, &found.live, error) ||
+      !parse_definition(found.running && found.persistent && next_xml ? next_xml : xml, &found.next, error))
+    return false;
+  *ret_definitions = found;
+  found = (MigDefinitions){0};
+  return true;
+}
+
+static bool fake_definitions(MigConn *conn, const char *name_or_uuid, MigDefinitions *ret_definitions,
+                             GError **error) {
+  return enter(conn, "definitions", NULL, error) &&
+         leave(conn, definitions(conn, name_or_uuid, ret_definitions, error));
+}
+
 static bool survey_target(MigConn *conn, const MigDomainFacts *domain, const MigHostFacts *source,
                           MigTargetFacts *ret_facts, GError **error) {
   FakeDomain *here = fake_world_domain(conn->world, NULL, domain->uuid);
@@ -879,6 +913,7 @@ MigDriver *fake_driver_new(void) {
       .host_facts = fake_host_facts,
       .list_active = fake_list_active,
       .domain_facts = fake_domain_facts,
+      .definitions = fake_definitions,
       .domain_status = fake_domain_status,
       .survey_domain = fake_survey_domain_op,
       .survey_target = fake_survey_target_op,

@@ -19,7 +19,7 @@
  *               "memory_bytes": 268435456, "dirty_bytes_per_s": 20971520, "working_set_bytes": 67108864,
  *               "local_disk_bytes": 0, "local_disks": 0, "passthrough": false,
  *               "title": "…", "metadata": {"{urn:x}tier": "gold"},
- *               "xml": "<domain>…", "job": "backup", "snapshots": 1, "io_error": true,
+ *               "xml": "<domain>…", "next_xml": "<domain>…", "job": "backup", "snapshots": 1, "io_error": true,
  *               "disks": {"vda": {"capacity_bytes": 1073741824, "allocation_bytes": 4096, "job": true}},
  *               "states": {"b": "unknown"},
  *               "leftovers": false, "start_failed": false, "migrate_to": "b", "post_copy": false,
@@ -46,6 +46,7 @@
  *                 its start failed. defined: where it is defined as well, beside its own host. migrate_to: somebody else
  *                 migrates it there, begun when the test sets this, and cancelled when it takes it away; with post_copy
  *                 set later than that, goes over to it.
+ *                 next_xml: the definition of its next start, where that is another than xml.
  *                 xml: what libvirt says of it, as a survey reads it; job, snapshots, io_error and disks go with it.
  *   hosts again   as a target of a survey; of what is not mentioned everything is there. memory_bytes, cpus, numa_nodes,
  *                 pages {"2097152": {"total": 8, "free": 4}}, vcpus_max; capabilities and domain_capabilities: paths of

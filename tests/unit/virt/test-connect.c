@@ -48,6 +48,40 @@ static void a_host_lists_its_active_domains(void **state) {
   driver->ops->close(conn);
 }
 
+static size_t changes_of_test(MigConn *conn, MigChange *ret_changes, size_t max) {
+  g_auto(MigDefinitions) definitions = {0};
+  size_t n;
+
+  assert_true(driver->ops->definitions(conn, "test", &definitions, NULL));
+  assert_string_equal(definitions.uuid, UUID);
+  assert_string_equal(definitions.name, "test");
+  assert_true(definitions.running && definitions.persistent);
+  n = mig_changes(&definitions.live, &definitions.next, ret_changes, max);
+  for (size_t i = 0; i < MIN(n, max); i++)
+    ret_changes[i].item = NULL; /* it goes with the definitions */
+  return n;
+}
+
+static void a_definition_is_compared_with_the_next_start_s(void **state) {
+  MigConn *conn = open_test();
+  g_autoptr(virDomain) domain = virDomainLookupByName(conn->vir, "test");
+  g_autoptr(GError) error = NULL;
+  MigDefinitions none;
+  MigChange changes[4];
+
+  assert_int_equal(changes_of_test(conn, changes, 4), 0);
+  assert_int_equal(virDomainSetVcpusFlags(domain, 4, VIR_DOMAIN_AFFECT_CONFIG | VIR_DOMAIN_VCPU_MAXIMUM), 0);
+  assert_int_equal(
+      virDomainSetMetadata(domain, VIR_DOMAIN_METADATA_TITLE, "new", NULL, NULL, VIR_DOMAIN_AFFECT_CONFIG),
+      0);
+  assert_int_equal(changes_of_test(conn, changes, 4), 2);
+  assert_string_equal(changes[0].code, "METADATA");
+  assert_string_equal(changes[1].code, "VCPUS");
+  assert_false(driver->ops->definitions(conn, "nobody", &none, &error));
+  assert_true(g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN));
+  driver->ops->close(conn);
+}
+
 static void a_host_tells_its_name_and_versions(void **state) {
   MigConn *conn = open_test();
   g_auto(MigHostFacts) facts = {0};
@@ -349,6 +383,7 @@ static void where_only_a_connection_can_tell_the_way_counts_as_there(void **stat
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_host_lists_its_active_domains),
+      cmocka_unit_test(a_definition_is_compared_with_the_next_start_s),
       cmocka_unit_test(a_host_tells_its_name_and_versions),
       cmocka_unit_test(an_image_is_made_once_and_removed_if_it_is_still_that_one),
       cmocka_unit_test(no_image_is_made_where_no_pool_is),
