@@ -11,7 +11,7 @@ need_guest() {
 }
 
 print_domain_xml() {
-    local name=$1 uuid=$2 memory_mib=$3 cmdline=$4 devices=$5 domain=$6
+    local name=$1 uuid=$2 memory_mib=$3 cmdline=$4 devices=$5 domain=$6 machine=$7
     cat <<TEXT
 <domain type='qemu'>
   <name>$name</name>
@@ -19,7 +19,7 @@ print_domain_xml() {
   <memory unit='MiB'>$memory_mib</memory>
   <vcpu>1</vcpu>
   <os>
-    <type arch='x86_64' machine='pc'>hvm</type>
+    <type arch='x86_64' machine='$machine'>hvm</type>
     <kernel>$LAB_BIN/guest.elf</kernel>
     <cmdline>$cmdline</cmdline>
   </os>
@@ -44,7 +44,7 @@ guest_talks() { grep -q '^# ' "$LAB_DIR/guests/$1/serial"; }
 
 verb_guest() {
     local node=a memory=256 ws=0 rate=0 phases='' fill='' sweep=4 work=0 uuid='' kind=persistent
-    local devices='' domain='' print='' name=${1:-} dir xml
+    local machine=pc devices='' domain='' print='' name=${1:-} dir xml
     check_name "$name"
     shift
     while (($#)); do
@@ -58,6 +58,7 @@ verb_guest() {
         --sweep) sweep=${2:?}; shift ;;
         --work) work=${2:?}; shift ;;
         --uuid) uuid=${2:?}; shift ;;
+        --machine) machine=${2:?}; shift ;;
         --xml-extra) devices=$(cat "${2:?}"); shift ;;
         --xml-domain) domain=$(cat "${2:?}"); shift ;;
         --transient | --persistent) kind=${1#--} ;;
@@ -76,7 +77,7 @@ verb_guest() {
     dir=$LAB_DIR/guests/$name
     [[ -e $LAB_DIR/tsc-khz ]] || "$LAB_BIN/lab-record" tsc-khz >"$LAB_DIR/tsc-khz"
     xml=$(print_domain_xml "$name" "$uuid" "$memory" \
-        "tsc_khz=$(cat "$LAB_DIR/tsc-khz") phases=$phases sweep=$sweep work=$work${fill:+ fill=$fill}" "$devices" "$domain")
+        "tsc_khz=$(cat "$LAB_DIR/tsc-khz") phases=$phases sweep=$sweep work=$work${fill:+ fill=$fill}" "$devices" "$domain" "$machine")
     if [[ -n $print ]]; then
         printf '%s\n' "$xml"
         return

@@ -1,0 +1,230 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The checks against two real libvirtds: what keeps a guest from moving is found before anything moves, all of it
+# at once, and quickly.
+# shellcheck disable=SC2317  # functions are called through ok and wait_until
+set -u
+# shellcheck source=lib/tap.sh
+. "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
+# shellcheck source=lib/agent.sh
+. "$TAP_HOME/lib/agent.sh"
+
+images=/var/lib/libvirt/images # private to each node
+target=
+
+# --- the nodes, and what sets them apart ---
+
+# A node whose libvirtd sees the node's own interfaces, and memory of our choice: the same as the machine's at first.
+prepare_node() { # prepare_node NODE
+    cp /proc/meminfo "$LAB_DIR/node-$1/meminfo"
+    "$LAB" libvirtd "$1" stop
+    "$LAB" exec "$1" mount -t sysfs sysfs /sys
+    "$LAB" exec "$1" mount --bind "$LAB_DIR/node-$1/meminfo" /proc/meminfo
+    "$LAB" exec "$1" mkdir -p "$images"
+    "$LAB" libvirtd "$1" start
+}
+
+# Rewrites the file in its place, for it is mounted.
+set_free_memory() { # set_free_memory NODE KIB
+    local file=$LAB_DIR/node-$1/meminfo text
+    text=$(sed -E "s/^(MemFree|MemAvailable|Buffers|Cached): .*/\1: 0 kB/; s/^MemFree: .*/MemFree: $2 kB/" /proc/meminfo)
+    printf '%s\n' "$text" >"$file"
+}
+
+# libvirtd keeps what it learned of a QEMU in its cache: another QEMU is what another cache says.
+edit_capabilities() { # edit_capabilities NODE SED_SCRIPT
+    "$LAB" virsh "$1" domcapabilities >/dev/null
+    "$LAB" libvirtd "$1" stop
+    sed -Ei "$2" "$LAB_DIR/node-$1"/cache-libvirt/qemu/capabilities/*.xml
+    "$LAB" libvirtd "$1" start
+}
+
+# --- guests ---
+
+# start_guest NAME [DEVICES] [DOMAIN] [OPTIONS...]: one on node a, with these in its XML
+start_guest() {
+    local file=$LAB_DIR/$1
+    printf '%s\n' "${2:-}" >"$file.devices"
+    printf '%s\n' "${3:-}" >"$file.domain"
+    "$LAB" guest "$1" --memory 64 --sweep 16 --xml-extra "$file.devices" --xml-domain "$file.domain" "${@:4}"
+}
+
+disk() { # disk FILE
+    printf "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='none'/><source file='%s'/>%s</disk>" \
+        "$images/$1" "<target dev='vda' bus='virtio'/>"
+}
+
+bridge() { printf "<interface type='bridge'><source bridge='%s'/><model type='e1000'/></interface>" "$1"; }
+
+# What this QEMU does not emulate is left out: these two have nothing of that.
+model() { printf "<cpu mode='custom' match='exact' check='partial'><model fallback='forbid'>%s</model></cpu>" "$1"; }
+
+# --- asking ---
+
+# The codes of the blockers, in their order. Leaves the whole answer in check.json.
+blockers() { # blockers GUEST [OPTIONS]
+    local status=0
+    ctl a -j check "$1" "$target" "${@:2}" >"$LAB_DIR/check.json" || status=$?
+    jq -r '[.findings[] | select(.blocks) | .code] | join(" ")' "$LAB_DIR/check.json"
+    [[ $status == 0 || $status == 4 ]] || echo "status $status"
+}
+
+seen() { jq -r --arg code "$1" '.findings[] | select(.code == $code).seen' "$LAB_DIR/check.json"; }
+shows() { [[ $(seen "$1") == *"$2"* ]] || { seen "$1"; false; }; }
+
+# How long a check takes, in ms, of so many tries.
+times_ms() { # times_ms GUEST TRIES
+    local i begin
+    for ((i = 0; i < $2; i++)); do
+        begin=${EPOCHREALTIME/./}
+        ctl a -j check "$1" "$target" >/dev/null
+        echo $(((${EPOCHREALTIME/./} - begin) / 1000))
+    done | sort -n
+}
+
+median() { sed -n "$((($(wc -l <<<"$1") + 1) / 2))p" <<<"$1"; }
+
+# --- the tests ---
+
+test_nothing_wrong() {
+    local times
+    diag "the first check, of a target whose libvirtd had not looked at its QEMU yet: $(times_ms plain 1) ms"
+    is "a guest that can move has no blocker" "$(blockers plain)" ""
+    ok "... and its kernel, which no pool of the target covers, is a warning" shows FILE_UNSEEN guest.elf
+    times=$(times_ms plain 20)
+    diag "20 more, in ms: $(tr '\n' ' ' <<<"$times")"
+    num "a check takes no longer than 300 ms, in the middle of 20" "$(median "$times")" '<=' 300
+}
+
+test_memory() {
+    set_free_memory b 32768
+    is "a target without memory" "$(blockers plain)" TARGET_MEMORY
+    ok "... with what it has and what it takes" shows TARGET_MEMORY "has 64 MiB of memory, and the target has 32 MiB left"
+    is "... waiting may help" "$(jq '.findings[0].transient' "$LAB_DIR/check.json")" true
+    set_free_memory b 4194304
+    is "... and then it has" "$(blockers plain)" ""
+}
+
+test_disks() {
+    is "a disk of this node that is not to be copied" "$(blockers disk)" DISK_LOCAL
+    is "a disk to be copied into an image that is not there" "$(blockers disk -o copy_disks=incremental)" DISK_MISSING
+    ok "... by its path" shows DISK_MISSING "vda ($images/disk.img)"
+    is "... or is made there, in a pool" "$(blockers disk -o copy_disks=all)" ""
+    "$LAB" virsh b vol-create-as images disk.img 16777215B --format raw >/dev/null
+    is "an image at the target that is a byte too small" "$(blockers disk -o copy_disks=incremental)" DISK_TOO_SMALL
+    ok "... to the byte" shows DISK_TOO_SMALL "16777215 bytes there, 16777216 here"
+    "$LAB" virsh b vol-resize --pool images disk.img 16777216B --shrink >/dev/null ||
+        "$LAB" virsh b vol-resize --pool images disk.img 16777216B >/dev/null
+    is "... and one that just fits" "$(blockers disk -o copy_disks=incremental)" ""
+}
+
+test_unlike_cpu() {
+    is "a CPU model that the target lacks" "$(blockers nehalem)" CPU_INCOMPATIBLE
+    ok "... and which feature of it" shows CPU_INCOMPATIBLE sse4.2
+    is "... one that it has" "$(blockers penryn)" ""
+}
+
+test_bridge() {
+    is "a bridge that the target lacks" "$(blockers bridged)" INTERFACE_MISSING
+    ok "... by its name" shows INTERFACE_MISSING "br7 (vnet"
+    "$LAB" exec b ip link add br7 type bridge
+    is "... and one that it has" "$(blockers bridged)" ""
+    "$LAB" exec b ip link del br7
+}
+
+test_machine_type() {
+    is "a machine type that the target's QEMU lacks" "$(blockers q35)" MACHINE_TYPE
+    ok "... by its name, with what there is" shows MACHINE_TYPE pc-q35-7.2
+}
+
+test_six_at_once() {
+    local six="NAME_TAKEN DISK_LOCAL CPU_INCOMPATIBLE MACHINE_TYPE TARGET_MEMORY INTERFACE_MISSING" status=0 times
+    set_free_memory b 32768
+    is "six blockers are six codes in one answer" "$(blockers six)" "$six"
+    times=$(times_ms six 20)
+    diag "20 checks of it, in ms: $(tr '\n' ' ' <<<"$times")"
+    num "... in no more than 300 ms, in the middle of 20" "$(median "$times")" '<=' 300
+    ctl a check six "$target" >"$LAB_DIR/six.log" || status=$?
+    is "... exit 4, and said so in words" "$status $(head -n 1 "$LAB_DIR/six.log")" \
+        "4 six cannot move to $target: 6 blockers, 1 warning."
+
+    "$LAB" mark six >/dev/null
+    status=0
+    ctl a migrate six "$target" >"$LAB_DIR/six.log" 2>&1 || status=$?
+    is "a job of it is refused at once, exit 4, with all of them" \
+        "$status $(job a six '[.findings[] | select(.blocks) | .code] | join(" ")')" "4 $six"
+    is "... before anything moved" "$(job a six '[.phase, .failure.phase, .started_usec_realtime] | tostring')" \
+        '["failed","preparing",null]'
+    is "... there is no trace of it at the target" "$("$LAB" virsh b list --name | tr -d '\n')" ""
+    num "... and no stream on the wire, but questions only: bytes" "$("$LAB" wire | jq .bytes_a_to_b)" '<=' 1000000
+    is "... and the guest runs on" "$(truth six '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
+    diag "from accepting it to its end: $(job a six '(.finished_usec_realtime - .created_usec_realtime) / 1000 | floor') ms"
+}
+
+test_waiting() {
+    local pid status=0
+    set_free_memory b 32768
+    ctl a migrate plain "$target" >"$LAB_DIR/plain.log" 2>&1 &
+    pid=$!
+    ok "a job waits for what waiting may cure, and says for what" wait_until 20 job_is a plain .pending.reason TARGET_MEMORY
+    is "... nothing has moved" "$(job a plain '.started_usec_realtime')" null
+    is "... a check says that it has a job" "$(blockers plain)" "DOMAIN_BUSY TARGET_MEMORY"
+    set_free_memory b 4194304
+    wait "$pid" || status=$?
+    is "... it moves once the target has memory" "$status $(job a plain .phase)" "0 succeeded"
+}
+
+test_target_away() {
+    local begin
+    "$LAB" libvirtd b stop
+    is "a target whose libvirtd is down, beside what the guest is by itself" "$(blockers disk)" \
+        "TARGET_UNREACHABLE DISK_LOCAL"
+    "$LAB" libvirtd b start
+    "$LAB" libvirtd b pause
+    begin=$SECONDS
+    is "a target whose libvirtd hangs" "$(blockers disk)" "TARGET_UNREACHABLE DISK_LOCAL"
+    num "... after the ConnectTimeout= of 2 s: seconds" "$((SECONDS - begin))" '<=' 10
+    "$LAB" libvirtd b resume
+    is "... and when it answers again" "$(blockers disk)" DISK_LOCAL
+    is "a domain that is not there: exit 5" "$(ctl a check nobody "$target" >/dev/null 2>&1; echo $?)" 5
+    is "this node as its own target" "$(target=$("$LAB" uri a --tcp) blockers disk)" "SAME_HOST DISK_LOCAL"
+}
+
+tap_lab
+prepare_node a
+prepare_node b
+target=$("$LAB" uri b --tcp)
+mkdir -p "$(agent_dir a)"
+printf '[Agent]\nUnschedulableTimeout=60s\nConnectTimeout=2s\n' >"$(agent_dir a)/conf"
+agent_start a
+
+"$LAB" exec a ip link add br7 type bridge
+for name in disk six; do
+    "$LAB" exec a truncate --size 16777216 "$images/$name.img"
+done
+"$LAB" virsh b pool-create-as images dir --target "$images" >/dev/null
+start_guest plain
+start_guest disk "$(disk disk.img)"
+start_guest nehalem "" "$(model Nehalem)"
+start_guest penryn "" "$(model Penryn)"
+start_guest bridged "$(bridge br7)"
+start_guest q35 "" "" --machine pc-q35-7.2
+start_guest six "$(disk six.img)$(bridge br7)" "$(model Nehalem)" --machine pc-q35-7.2
+"$LAB" guest six --uuid 11111111-2222-4333-8444-555555555555 --print-xml >"$LAB_DIR/namesake.xml"
+
+test_nothing_wrong
+edit_capabilities b "/<machine [^>]*name='pc-q35-7.2'/d
+    /<hostCPU type='tcg'/,/<\/hostCPU>/s/(name='sse4.2' type='boolean' value)='true'/\1='false'/"
+"$LAB" virsh b pool-create-as images dir --target "$images" >/dev/null 2>&1
+"$LAB" virsh b define "$LAB_DIR/namesake.xml" >/dev/null
+test_memory
+test_disks
+test_unlike_cpu
+test_bridge
+test_machine_type
+test_six_at_once
+test_waiting
+test_target_away
+agent_end a TERM
+is "SIGTERM ends the agent cleanly" "$agent_status" 0
+done_testing
