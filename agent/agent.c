@@ -117,6 +117,7 @@ static void adopt_jobs(Agent *agent) {
 static gboolean on_tick(gpointer user_data) {
   lifecycle_tick(user_data);
   hostdown_tick(user_data);
+  metrics_tick(user_data);
   return G_SOURCE_CONTINUE;
 }
 
@@ -195,6 +196,7 @@ bool agent_free(Agent *agent) {
   stop_timer(&agent->tick);
   stop_timer(&agent->watch_tick);
   logind_free(agent->logind);
+  metrics_close(agent);
   lookup_free(agent->lookup);
   checker_free(agent->checker);
   all = job_table_all(agent->jobs);

@@ -11,6 +11,7 @@
 #include "agent/jobtable.h"
 #include "agent/logind.h"
 #include "agent/lookup.h"
+#include "agent/metrics.h"
 #include "agent/notify.h"
 #include "agent/queue.h"
 #include "agent/store.h"
@@ -32,6 +33,7 @@ typedef struct Agent {
   Cordon cordon;
   Logind *logind;
   HostDown host_down;
+  Metrics metrics;
   VarlinkServer *server;
   GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
   char *boot_id;

@@ -149,6 +149,14 @@ char *config_parse_group(const char *text, const ConfigRange *range, void *field
   return NULL;
 }
 
+char *config_parse_path(const char *text, const ConfigRange *range, void *field) {
+  if (*text && (!g_path_is_absolute(text) || g_str_has_suffix(text, "/")))
+    return g_strdup("an absolute path of a file");
+  g_free(*(char **)field);
+  *(char **)field = *text ? g_strdup(text) : NULL;
+  return NULL;
+}
+
 static char *parse_uri(const char *text, const char *example, char **field) {
   if (*text && !strstr(text, ":/"))
     return g_strdup_printf("a URI such as %s", example);

@@ -56,6 +56,12 @@ static const Setting agent_keys[] = {
      {0, 7 * DAY, SECOND}},
     {"PriorityAging", "5min", config_parse_ms, offsetof(Config, priority_aging_ms), {0, 7 * DAY, SECOND}},
     {"WatchInterval", "250ms", config_parse_ms, offsetof(Config, watch_interval_ms), {10, 1 * MINUTE, 1}},
+    {"MetricsFile", "", config_parse_path, offsetof(Config, metrics_file), {0}},
+    {"MetricsInterval",
+     "15s",
+     config_parse_ms,
+     offsetof(Config, metrics_interval_ms),
+     {1 * SECOND, 1 * HOUR, SECOND}},
 };
 
 static const Setting target_keys[] = {
@@ -98,6 +104,7 @@ void config_free(Config *config) {
   if (!config)
     return;
   g_free(config->group);
+  g_free(config->metrics_file);
   config_policy_clear(&config->node_policy);
   g_ptr_array_unref(config->targets);
   g_ptr_array_unref(config->policies);

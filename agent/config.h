@@ -42,7 +42,9 @@ typedef struct Config {
   unsigned unschedulable_timeout_ms; /* UnschedulableTimeout= 5min: of that, for a condition; 0: none */
   unsigned priority_aging_ms;        /* PriorityAging= 5min: what a class of priority is worth; 0: no aging */
   unsigned watch_interval_ms; /* WatchInterval= 250ms: at most so often a watcher is told of mere progress */
-  ConfigPolicy node_policy;   /* [Policy]: the node's default */
+  char *metrics_file;         /* MetricsFile=: absolute, or NULL: none is written */
+  unsigned metrics_interval_ms; /* MetricsInterval= 15s */
+  ConfigPolicy node_policy;     /* [Policy]: the node's default */
 
   GPtrArray *targets;  /* ConfigTarget */
   GPtrArray *policies; /* ConfigPolicy */

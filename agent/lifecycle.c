@@ -69,6 +69,7 @@ void lifecycle_enter_phase(Agent *agent, Job *job, MigPhase phase, const char *m
 
   job_set_phase(job, phase, "%s", message);
   job_table_note_phase(agent->jobs, from, phase);
+  metrics_note_phase(&agent->metrics, phase);
 }
 
 static void forget_old_jobs(Agent *agent) {
@@ -122,6 +123,7 @@ void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *runnin
   job_queue_remove(agent->queue, job);
   g_clear_pointer(&job->run, run_free);
   lifecycle_enter_phase(agent, job, phase, message);
+  metrics_note_finished(&agent->metrics, job);
   log_end(job);
   lifecycle_state_changed(agent, job);
   admit_jobs(agent);
@@ -170,6 +172,7 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
     return;
   }
   job->durable = true;
+  metrics_note_accepted(&agent->metrics);
   log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_ACCEPTED, "to be moved to %s (job %.8s)",
           job->target_name ? job->target_name : job->target_uri, job->id);
   admit_push(agent, job);

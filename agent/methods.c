@@ -322,13 +322,21 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
 /* --- the table --- */
 
 static const VarlinkMethod methods[] = {
-    {"Start", methods_start, false},       {"Get", method_get, false},
-    {"List", method_list, false},          {"Watch", method_watch, true},
-    {"Complete", method_complete, false},  {"Check", methods_check, false},
-    {"Forecast", methods_forecast, false}, {"GetPolicy", methods_get_policy, false},
-    {"Cordon", methods_cordon, false},     {"Uncordon", methods_uncordon, false},
-    {"Abort", method_abort, false},        {"Tune", method_tune, false},
-    {"GetNode", method_get_node, false},   {"GetHistory", method_get_history, false},
+    {"Start", methods_start, false},
+    {"Get", method_get, false},
+    {"List", method_list, false},
+    {"Watch", method_watch, true},
+    {"Complete", method_complete, false},
+    {"Check", methods_check, false},
+    {"Forecast", methods_forecast, false},
+    {"GetPolicy", methods_get_policy, false},
+    {"Cordon", methods_cordon, false},
+    {"Uncordon", methods_uncordon, false},
+    {"Abort", method_abort, false},
+    {"Tune", method_tune, false},
+    {"GetNode", method_get_node, false},
+    {"GetHistory", method_get_history, false},
+    {"GetMetrics", methods_get_metrics, false},
 };
 
 static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user_data) {

@@ -96,6 +96,9 @@
 /* what a migration's readings were cannot be read or written: a report will lack it, the job does not */
 #define NAMES_MESSAGE_HISTORY_LOST "589cafe77d2d40a38e0ecdd4686ce4cd"
 
+/* the file of the metrics could not be written */
+#define NAMES_MESSAGE_METRICS_FAILED "8d5439d04fae42a6bf327b1ab1dbdaa9"
+
 /* clients reached a limit: connections, or unfinished jobs */
 #define NAMES_MESSAGE_LIMIT_REACHED "737a9c0598e545a9ba350907ca6a3b13"
 

@@ -149,6 +149,7 @@ static void on_domain_touched(JobRun *run, const WorkerReport *report) {
 }
 
 void recover_on_touched(JobRun *run, const WorkerReport *report) {
+  metrics_note_touch(&run->agent->metrics, report->touch, !report->error);
   if (report->touch == MIG_TOUCH_RESUME_POST_COPY)
     on_resumed(run, report);
   else

@@ -167,6 +167,7 @@ static void on_stage(JobRun *run, MigStage stage) {
 static void take_action(JobRun *run, const MigAction *action) {
   Job *job = run->job;
 
+  metrics_note_action(&run->agent->metrics, action->kind);
   job_add_event(job, "decision", action->cause, "%s: %s", mig_action_name(action->kind), action->message);
   if (action->kind == MIG_ACTION_ABORT) {
     if (!run->error)
@@ -358,6 +359,14 @@ bool run_may_be_moving(const JobRun *run) {
 
 bool run_has_failed(const JobRun *run) {
   return run->error != NULL;
+}
+
+unsigned run_count_hanging(const JobRun *run) {
+  unsigned n = 0;
+
+  for (int thread = 0; thread < WORKER_THREAD_COUNT; thread++)
+    n += run->hangs[thread];
+  return n;
 }
 
 void run_abort(JobRun *run) {

@@ -28,6 +28,7 @@ ExitStatus verb_report(Ctl *ctl);
 ExitStatus verb_policy(Ctl *ctl);
 ExitStatus verb_cordon(Ctl *ctl);
 ExitStatus verb_uncordon(Ctl *ctl);
+ExitStatus verb_metrics(Ctl *ctl);
 ExitStatus verb_node(Ctl *ctl);
 
 /* --help */

@@ -22,6 +22,7 @@ static const VerbInfo verbs[] = {
     [VERB_POLICY] = {"policy", "[DOMAIN]", 0, 1, "the goals of a move, and where each of them comes from"},
     [VERB_CORDON] = {"cordon", "[REASON]", 0, 1, "take no new work at this node; what was accepted goes on"},
     [VERB_UNCORDON] = {"uncordon", "", 0, 0, "take new work again"},
+    [VERB_METRICS] = {"metrics", "", 0, 0, "what was counted, in Prometheus's text format"},
     [VERB_NODE] = {"node", "", 0, 0, "what this node is, its targets, policies and warnings"},
 };
 static_assert(G_N_ELEMENTS(verbs) == VERB_COUNT, "a row for each verb");

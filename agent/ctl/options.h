@@ -23,6 +23,7 @@ typedef enum VerbId {
   VERB_POLICY,
   VERB_CORDON,
   VERB_UNCORDON,
+  VERB_METRICS,
   VERB_NODE,
   VERB_COUNT
 } VerbId;

@@ -23,6 +23,7 @@ scdoc               | build | manual pages
 systemd             | demo  | journald and journalctl
 libcmocka-dev       | test  | unit tests
 libxml2-utils       | test  | xmllint: is a chart well-formed
+python3-prometheus-client | test | reads the metrics
 varlink-go          | test  | a foreign varlink client and server
 systemd             | test  | systemd-analyze, sysusers, tmpfiles, journalctl
 systemd-container   | test  | systemd-nspawn, to boot the units

@@ -113,6 +113,12 @@ static const struct Line {
     {"a word that is not one of three", "[Agent]\nPublicRead=some\n",
      "handoffd.conf:2: PublicRead= takes none, node or all, not \"some\""},
     {"a group that cannot be", "[Agent]\nGroup=a b\n", "handoffd.conf:2: Group= takes the name of a group"},
+    {"a file for the metrics", "[Agent]\nMetricsFile=/run/handoffd/handoffd.prom\nMetricsInterval=5s\n",
+     NULL},
+    {"a file without a directory", "[Agent]\nMetricsFile=handoffd.prom\n",
+     "handoffd.conf:2: MetricsFile= takes an absolute path of a file, not \"handoffd.prom\""},
+    {"a directory for a file", "[Agent]\nMetricsFile=/run/handoffd/\n",
+     "handoffd.conf:2: MetricsFile= takes an absolute path of a file"},
     {"an unknown section, once", "[Agnet]\nMaxOutgoing=3\nMaxJobs=4\n",
      "handoffd.conf:1: there is no section [Agnet], it is skipped"},
     {"a target without a name", "[Target]\nLibvirtURI=qemu:///system\n",
@@ -382,11 +388,13 @@ static void a_flood_of_warnings_is_cut(void **state) {
 static void the_last_value_counts_and_an_empty_one_is_the_default(void **state) {
   g_autoptr(Config) config =
       load_text("[Agent]\nMaxOutgoing=5\nMaxOutgoing=6\nMaxJobs=5\nMaxJobs=\nGroup=wheel\nGroup=\n"
+                "MetricsFile=/a\nMetricsFile=/b\nMetricsFile=\n"
                 "[Policy]\nMaxDowntime=50\nMaxDowntime=\nMaxPause=1s\n");
   assert_int_equal(config->warnings->len, 0);
   assert_int_equal(config->max_outgoing, 6);
   assert_int_equal(config->max_jobs, 10000);
   assert_string_equal(config->group, "handoff");
+  assert_null(config->metrics_file);
   assert_int_equal(mig_policy_get(&config->node_policy.policy, MIG_POLICY_MAX_DOWNTIME_MS), 300);
   assert_int_equal(config->node_policy.policy.set, UINT32_C(1) << MIG_POLICY_MAX_PAUSE_MS);
 }
@@ -546,7 +554,7 @@ static void the_installed_file_has_every_key_at_its_default(void **state) {
   g_autoptr(Config) config = load_text(live->str), defaults = config_new();
   if (config->warnings->len)
     fail_msg("%s", (char *)g_ptr_array_index(config->warnings, 0));
-  assert_int_equal(keys, 15 + MIG_POLICY_KEY_COUNT);
+  assert_int_equal(keys, 17 + MIG_POLICY_KEY_COUNT);
   assert_int_equal(config->node_policy.policy.set, (UINT32_C(1) << MIG_POLICY_KEY_COUNT) - 1);
   assert_memory_equal(config->node_policy.policy.values, defaults->node_policy.policy.values,
                       sizeof(defaults->node_policy.policy.values));
@@ -559,6 +567,8 @@ static void the_installed_file_has_every_key_at_its_default(void **state) {
   assert_int_equal(config->unschedulable_timeout_ms, defaults->unschedulable_timeout_ms);
   assert_int_equal(config->priority_aging_ms, defaults->priority_aging_ms);
   assert_int_equal(config->watch_interval_ms, defaults->watch_interval_ms);
+  assert_int_equal(config->metrics_interval_ms, defaults->metrics_interval_ms);
+  assert_null(config->metrics_file);
 }
 
 int main(void) {

@@ -34,6 +34,7 @@ static const struct Good {
     {"tune web1 max_downtime_ms=1s", VERB_TUNE, 2},
     {"tune web1 max_downtime_ms=500 progress_timeout_s=1min", VERB_TUNE, 3},
     {"node", VERB_NODE, 0},
+    {"metrics", VERB_METRICS, 0},
     {"complete web1 --by post-copy", VERB_COMPLETE, 1},
     {"complete --by=pause web1 --no-wait", VERB_COMPLETE, 1},
     {"check web1 kvm2", VERB_CHECK, 2},
