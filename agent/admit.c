@@ -8,6 +8,7 @@
  * then with what it saw; PendingTimeout= is for its waiting in all. */
 #include "agent/admit.h"
 
+#include "agent/bandwidth.h"
 #include "agent/lifecycle.h"
 #include "agent/log.h"
 #include "agent/run.h"
@@ -21,7 +22,8 @@ static const char *name_of_target(const Job *job) {
   return job->target_name ? job->target_name : job->target_uri;
 }
 
-/* Nothing can be checked, and nothing begun, without this node's libvirtd. */
+/* Nothing can be checked, and nothing begun, without this node's libvirtd; and nothing begun without a share of the
+ * bandwidth. */
 static void set_gate(Agent *agent) {
   const HypervisorState *state = hypervisor_get_state(agent->hypervisor);
   g_autofree char *message = NULL;
@@ -32,7 +34,9 @@ static void set_gate(Agent *agent) {
     return;
   }
   if (state->reachable) {
-    job_queue_set_gate(agent->queue, MIG_ADMISSION_START, NULL, NULL);
+    message = bandwidth_explain_lack(agent);
+    job_queue_set_gate(agent->queue, message ? MIG_ADMISSION_BANDWIDTH_LIMIT : MIG_ADMISSION_START,
+                       mig_admission_name(MIG_ADMISSION_BANDWIDTH_LIMIT), message);
     return;
   }
   message = g_strdup_printf("this node's libvirtd does not answer%s%s", state->message ? ": " : " yet",
@@ -50,8 +54,12 @@ void admit_jobs(Agent *agent) {
   MigTurn turn;
   Job *job;
 
-  set_gate(agent);
-  while ((turn = job_queue_next(agent->queue, agent_now_ms(), &job)) != MIG_TURN_NONE) {
+  bandwidth_step(agent);
+  for (;;) {
+    set_gate(agent);
+    turn = job_queue_next(agent->queue, agent_now_ms(), &job);
+    if (turn == MIG_TURN_NONE)
+      return;
     lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING,
                           turn == MIG_TURN_START ? "checking the domain and the target"
                                                  : "looking whether what held it is over");

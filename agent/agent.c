@@ -3,6 +3,7 @@
 #include "agent/agent.h"
 
 #include "agent/admit.h"
+#include "agent/bandwidth.h"
 #include "agent/jobjson.h"
 #include "agent/lifecycle.h"
 #include "agent/log.h"
@@ -159,6 +160,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   agent->driver = driver;
   agent->jobs = job_table_new();
   agent->queue = job_queue_new(config);
+  agent->bandwidth = bandwidth_new(config);
   agent->watchers = watch_list_new();
   agent->boot_id = read_boot_id();
   agent->hostname = g_strdup(g_get_host_name());
@@ -213,6 +215,7 @@ bool agent_free(Agent *agent) {
   g_ptr_array_unref(agent->watchers);
   job_table_free(agent->jobs);
   job_queue_free(agent->queue);
+  bandwidth_free(agent->bandwidth);
   cordon_clear(&agent->cordon);
   if (!left_behind)
     mig_driver_free(agent->driver);

@@ -19,6 +19,8 @@
 
 #include <glib.h>
 
+typedef struct Bandwidth Bandwidth;
+
 typedef struct Agent {
   GMainContext *context;
   Config *config;
@@ -30,6 +32,7 @@ typedef struct Agent {
   HistoryStore *histories; /* of recorder.c; NULL: they cannot be kept */
   JobTable *jobs;
   JobQueue *queue;
+  Bandwidth *bandwidth;
   Cordon cordon;
   Logind *logind;
   HostDown host_down;

@@ -122,7 +122,7 @@ char *config_parse_rate(const char *text, const ConfigRange *range, void *field)
   char message[160];
   mig_policy_init(&policy);
   if (mig_policy_set_text(&policy, "bandwidth_bytes_per_s", text, message, sizeof message) != MIG_POLICY_OK)
-    return g_strdup("bytes a second, such as 100M or 1G; 0: not known");
+    return g_strdup("bytes a second, such as 100M or 1G, or 0");
   uint64_t rate = mig_policy_get(&policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
   if (rate < range->min || rate > range->max)
     return g_strdup_printf("from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT " bytes a second", range->min,

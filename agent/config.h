@@ -27,20 +27,21 @@ typedef struct ConfigTarget {
 
 typedef struct Config {
   /* [Agent] */
-  unsigned max_outgoing;             /* MaxOutgoing= 2: migrations out of this node at a time */
-  unsigned max_per_target;           /* MaxPerTarget= 0: of these to one target; 0: no limit */
-  uint64_t link_bytes_per_s;         /* LinkBandwidth= 0: what the link to any target carries; 0: learned */
-  unsigned max_jobs;                 /* MaxJobs= 10000: unfinished ones; past it TooManyJobs */
-  unsigned keep_finished;            /* KeepFinished= 1000 */
-  uint64_t keep_finished_s;          /* KeepFinishedSec= 7d */
-  ConfigPublicRead public_read;      /* PublicRead= node */
-  char *group;                       /* Group= handoff: whose members may change things */
-  unsigned poll_interval_ms;         /* PollInterval= 400ms; 50 to 10,000 */
-  unsigned connect_timeout_ms;       /* ConnectTimeout= 10s: for a libvirtd to answer */
-  unsigned prepare_timeout_ms;       /* PrepareTimeout= 60s */
-  unsigned pending_timeout_ms;       /* PendingTimeout= 15min; 0: none */
-  unsigned unschedulable_timeout_ms; /* UnschedulableTimeout= 5min: of that, for a condition; 0: none */
-  unsigned priority_aging_ms;        /* PriorityAging= 5min: what a class of priority is worth; 0: no aging */
+  unsigned max_outgoing;              /* MaxOutgoing= 2: migrations out of this node at a time */
+  unsigned max_per_target;            /* MaxPerTarget= 0: of these to one target; 0: no limit */
+  uint64_t link_bytes_per_s;          /* LinkBandwidth= 0: what the link to any target carries; 0: learned */
+  uint64_t max_bandwidth_bytes_per_s; /* MaxBandwidth= 0: of all these together; 0: no limit */
+  unsigned max_jobs;                  /* MaxJobs= 10000: unfinished ones; past it TooManyJobs */
+  unsigned keep_finished;             /* KeepFinished= 1000 */
+  uint64_t keep_finished_s;           /* KeepFinishedSec= 7d */
+  ConfigPublicRead public_read;       /* PublicRead= node */
+  char *group;                        /* Group= handoff: whose members may change things */
+  unsigned poll_interval_ms;          /* PollInterval= 400ms; 50 to 10,000 */
+  unsigned connect_timeout_ms;        /* ConnectTimeout= 10s: for a libvirtd to answer */
+  unsigned prepare_timeout_ms;        /* PrepareTimeout= 60s */
+  unsigned pending_timeout_ms;        /* PendingTimeout= 15min; 0: none */
+  unsigned unschedulable_timeout_ms;  /* UnschedulableTimeout= 5min: of that, for a condition; 0: none */
+  unsigned priority_aging_ms; /* PriorityAging= 5min: what a class of priority is worth; 0: no aging */
   unsigned watch_interval_ms; /* WatchInterval= 250ms: at most so often a watcher is told of mere progress */
   char *metrics_file;         /* MetricsFile=: absolute, or NULL: none is written */
   unsigned metrics_interval_ms; /* MetricsInterval= 15s */

@@ -113,7 +113,9 @@ struct Job {
   uint64_t downtime_ms;
   uint64_t transferred_bytes;
   uint64_t link_bytes_per_s; /* that the link was seen to carry; 0: not known */
-  const char *running_at;    /* static: source, target, none, unknown */
+  uint64_t
+      share_bytes_per_s;  /* of MaxBandwidth=, that it has, or had last; 0: it has what the link carries */
+  const char *running_at; /* static: source, target, none, unknown */
   char *evidence;
 
   GPtrArray *events; /* JobEvent, oldest first, at most JOB_EVENTS_MAX */

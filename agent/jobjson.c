@@ -286,6 +286,7 @@ static json_t *job_common(const Job *job) {
   set_time(object, "created_usec_realtime", job->created_usec);
   set_time(object, "started_usec_realtime", job->started_usec);
   set_time(object, "finished_usec_realtime", job->finished_usec);
+  set_count_if(object, job->share_bytes_per_s > 0, "bandwidth_share_bytes_per_s", job->share_bytes_per_s);
   set_string(object, "next_action", job->next_action);
   if (job->findings)
     json_object_set_new_nocheck(object, "findings", findings_to_json(job->findings));
@@ -601,6 +602,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->request_key = get_string(wire, "request_key");
   job->request_digest = get_string(agent, "request_digest");
   job->link_bytes_per_s = get_count(agent, "link_bytes_per_s");
+  job->share_bytes_per_s = get_count(wire, "bandwidth_share_bytes_per_s");
   job->policy_name = get_string(wire, "policy_name");
   job->policy_matched = get_string(wire, "policy_matched");
   read_sources(job, json_object_get(wire, "policy_sources"));

@@ -15,6 +15,8 @@ static uint64_t rate_of(const Job *job) {
     return 0;
   if (job->link_bytes_per_s > 0)
     return job->link_bytes_per_s;
+  if (job->share_bytes_per_s > 0)
+    return 0;
   if (job->phase != MIG_PHASE_SUCCEEDED || !job->have_total_time || !job->have_transferred ||
       job->total_time_ms == 0 || job->transferred_bytes < TRANSFERRED_MIN_BYTES)
     return 0;

@@ -314,6 +314,9 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
     json_object_set_new(node, "libvirt_version", json_string(libvirt));
     json_object_set_new(node, "hypervisor_version", json_string(hypervisor));
   }
+  if (config->max_bandwidth_bytes_per_s > 0)
+    json_object_set_new(node, "max_bandwidth_bytes_per_s",
+                        json_integer((json_int_t)config->max_bandwidth_bytes_per_s));
   if (agent->cordon.on)
     json_object_set_new(node, "cordon", cordon_to_json(&agent->cordon));
   varlink_call_reply(call, node, false);

@@ -50,6 +50,16 @@ static json_t *outlook_to_json(const Outlook *outlook, const MigDomainFacts *fac
   return object;
 }
 
+/* Alone it would have all of MaxBandwidth=. */
+static void take_policy(Outlook *outlook, const MigPolicy *policy) {
+  uint64_t max = outlook->agent->config->max_bandwidth_bytes_per_s;
+  uint64_t own = mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
+
+  outlook->policy = *policy;
+  if (max > 0 && (own == 0 || max < own))
+    outlook->policy.values[MIG_POLICY_BANDWIDTH_BYTES_PER_S] = max;
+}
+
 static bool has_bandwidth(const Outlook *outlook) {
   return outlook->link.bandwidth_bytes_per_s > 0 ||
          mig_policy_get(&outlook->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S) > 0;
@@ -70,7 +80,7 @@ static void on_measured(const LookupAnswer *answer, const GError *error, gpointe
   }
   if (!asked_resolve_goals(outlook->agent, outlook->call, &outlook->asked, &answer->facts, &goals))
     return;
-  outlook->policy = goals.policy;
+  take_policy(outlook, &goals.policy);
   if (!has_bandwidth(outlook)) {
     refuse_without_bandwidth(outlook);
     return;
@@ -117,7 +127,7 @@ void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data)
     outlook->link.bandwidth_bytes_per_s = (uint64_t)bandwidth;
   goals_resolve(config, config_find_policy(config, outlook->asked.policy_name), &outlook->asked.over, NULL,
                 &goals);
-  outlook->policy = goals.policy;
+  take_policy(outlook, &goals.policy);
   if (!has_bandwidth(outlook) && !may_match_bandwidth(config)) {
     refuse_without_bandwidth(outlook);
     return;

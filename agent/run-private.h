@@ -2,6 +2,7 @@
 /* Private to the files of a run: what it is, and what each does of its worker's reports. */
 #pragma once
 
+#include "agent/bandwidth.h"
 #include "agent/run.h"
 #include "agent/worker.h"
 #include "libmigrate/core/monitor.h"
@@ -23,6 +24,8 @@ struct JobRun {
   bool adopted;  /* it may be under way since before this process */
   bool go_given; /* the migration may be under way */
   uint64_t prepare_until_ms;
+  MigProbe probe; /* what was measured before the start */
+  BandwidthMember bandwidth;
   GError *error;   /* what the migration's call said, and nobody had asked for an end before */
   bool have_final; /* from libvirt's event */
   MigFinalStats final;

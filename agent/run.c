@@ -23,6 +23,7 @@
 #include <string.h>
 
 void run_free(JobRun *run) {
+  bandwidth_leave(run);
   worker_free(run->worker);
   g_clear_error(&run->error);
   g_free(run);
@@ -42,6 +43,8 @@ static void start_monitor(JobRun *run) {
   mig_monitor_init(&run->monitor, &job->policy, job->started_ms, job->memory_bytes, job->disk_bytes);
   if (job->have_plan)
     mig_monitor_set_plan(&run->monitor, &job->plan);
+  if (run->bandwidth.in)
+    mig_monitor_set_share(&run->monitor, mig_share_per_stream(&run->bandwidth.share));
   run->monitoring = true;
   note_deadline(run);
 }
@@ -58,13 +61,15 @@ static MigPolicy start_policy(const Job *job) {
   return policy;
 }
 
-static void make_plan(JobRun *run, const MigProbe *probe) {
+static void make_plan(JobRun *run) {
   Job *job = run->job;
+  MigPolicy policy = job->policy;
   MigLinkFacts link;
   char text[400];
 
   link_recall(run->agent, job->target_uri, &link);
-  mig_plan(probe, job->memory_bytes, &link, &job->policy, &job->plan);
+  bandwidth_limit(run, &policy);
+  mig_plan(&run->probe, job->memory_bytes, &link, &policy, &job->plan);
   job->have_plan = true;
   if (job->plan.forecast.ways[MIG_WAY_PRE_COPY].bar == MIG_WAY_UNKNOWN)
     return;
@@ -90,6 +95,7 @@ static void on_start_recorded(const char *id, const GError *error, gpointer user
   lifecycle_announce(agent, job);
   job->run->go_given = true;
   policy = start_policy(job);
+  bandwidth_limit(job->run, &policy);
   worker_go(job->run->worker, &policy, job->plan.throttle_initial_pct, job->plan.throttle_increment_pct);
 }
 
@@ -128,10 +134,18 @@ static void on_prepared(JobRun *run, const WorkerReport *report) {
   job->disk_bytes = mig_policy_get(&job->policy, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_NONE
                         ? 0
                         : report->domain.local_disk_bytes;
+  job->record = report->record;
+  run->probe = report->probe;
+  bandwidth_join(run, report->domain.local_disks);
+}
+
+void run_begin(JobRun *run) {
+  Agent *agent = run->agent;
+  Job *job = run->job;
+
   job->started_ms = agent_now_ms();
   job->started_usec = g_get_real_time();
-  job->record = report->record;
-  make_plan(run, &report->probe);
+  make_plan(run);
   start_monitor(run);
   job->stage = MIG_STAGE_PRE_COPY;
   lifecycle_enter_phase(agent, job, MIG_PHASE_MIGRATING, "the checks passed; the migration begins");
@@ -246,6 +260,7 @@ static void on_sample(JobRun *run, const WorkerReport *report) {
     job->have_sample = true;
     job->revision++;
   }
+  bandwidth_note_sample(run, &report->sample);
   step_monitor(run, &report->sample);
   recover_on_sample(run, &report->sample);
   if (report->sample.valid && report->sample.active)
@@ -257,6 +272,10 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
   const char *what = mig_action_name(report->action.kind);
 
+  if (report->action.kind == MIG_ACTION_NONE && run->bandwidth.in) {
+    bandwidth_note_set(run, report->error);
+    return;
+  }
   if (report->action.kind == MIG_ACTION_NONE)
     what = "new bandwidth limit";
   if (!report->error) {
@@ -347,6 +366,7 @@ void run_start(Agent *agent, Job *job, bool reattach) {
 
 void run_adopt(Agent *agent, Job *job) {
   run_start(agent, job, true);
+  bandwidth_adopt(job->run);
   if (job->started_ms > 0)
     start_monitor(job->run);
   if (job->abort_requested)
@@ -389,14 +409,30 @@ void run_tune(JobRun *run, const MigPolicy *changes) {
     return;
   mig_monitor_set_policy(&run->monitor, policy);
   note_deadline(run);
-  if (changes->set & bandwidth)
+  if ((changes->set & bandwidth) && !bandwidth_retune(run))
     worker_set_bandwidth(run->worker, mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S),
                          mig_policy_get(policy, MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S));
+}
+
+/* Others need what there is, and do not give it up: its checks will not be true for ever. */
+static void hold_without_share(JobRun *run) {
+  g_autofree char *lack = bandwidth_explain_lack(run->agent);
+  g_autoptr(GError) error = NULL;
+
+  g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
+              "no share of MaxBandwidth= became free within %u s%s%s",
+              run->agent->config->prepare_timeout_ms / 1000, lack ? ": " : "", lack ? lack : "");
+  admit_hold(run->agent, run->job, MIG_HOLD_JOB, mig_admission_name(MIG_ADMISSION_BANDWIDTH_LIMIT),
+             MIG_CAUSE_PENDING_TIMEOUT, error);
 }
 
 void run_tick(JobRun *run, uint64_t now_ms) {
   Job *job = run->job;
 
+  if (job->phase == MIG_PHASE_PREPARING && now_ms >= run->prepare_until_ms && bandwidth_waits(run)) {
+    hold_without_share(run);
+    return;
+  }
   if (job->phase == MIG_PHASE_PREPARING && now_ms >= run->prepare_until_ms) {
     job_note_failure(job, MIG_CAUSE_PREPARE_TIMEOUT, NULL,
                      "the checks did not end within %u s: a libvirtd, of this node or of the target, hangs",

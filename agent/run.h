@@ -13,6 +13,9 @@ void run_start(Agent *agent, Job *job, bool reattach);
 /* Takes up a job whose migration may be under way since before this process. */
 void run_adopt(Agent *agent, Job *job);
 
+/* The checks passed, and the job has its share of the bandwidth: the migration begins. */
+void run_begin(JobRun *run);
+
 /* Lets go of the worker. What it is at goes on in libvirtd. */
 void run_free(JobRun *run);
 

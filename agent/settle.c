@@ -87,7 +87,7 @@ static bool resume_post_copy(Settling *settling, GError **error) {
   MigMigrateRequest request = {
       .target_uri = worker->target_uri,
       .migrate_uri = worker->migrate_uri,
-      .policy = worker->policy,
+      .policy = worker_get_policy(worker),
       .resume_post_copy = true,
   };
   HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, error);

@@ -35,6 +35,9 @@ struct Worker {
   char *target_uri;
   char *migrate_uri;
   MigPolicy policy;
+  bool limited; /* these three under the mutex: the limits were set anew since the start */
+  uint64_t bandwidth_bytes_per_s;
+  uint64_t post_copy_bandwidth_bytes_per_s;
   bool reattach;
   bool probe;
   unsigned throttle_initial_pct; /* these two, and policy, are set before the order to go, and not after */
@@ -86,6 +89,9 @@ bool worker_is_pausing(Worker *worker);
 
 /* The outcome is told: the steerer begins nothing any more. False: it is at a pause, whose end is to be awaited. */
 bool worker_end_steering(Worker *worker);
+
+/* The goals of the start, with the bandwidth limits as they were set last: for a resume. */
+MigPolicy worker_get_policy(Worker *worker);
 
 /* Are the threads to end? */
 bool worker_is_over(Worker *worker);

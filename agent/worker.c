@@ -13,7 +13,8 @@
  * Each thread holds a reference of the Worker, and so may outlive worker_free(): a thread that sits in a call of a
  * hung libvirtd cannot be ended, only left behind. What such a thread reports is dropped.
  *
- * Locks: `mutex` guards order, over, completed, hurry, pausing, record and calls; it is not held over calls. Reports go to the main
+ * Locks: `mutex` guards order, over, completed, hurry, pausing, record, calls and the limits of the bandwidth; it is not held
+ * over calls. Reports go to the main
  * context in the order in which a thread posts them. At most one sample is on its way at a time, so a slow main loop
  * is not flooded. */
 #include "agent/worker-private.h"
@@ -147,6 +148,18 @@ bool worker_is_pausing(Worker *worker) {
   pausing = worker->pausing;
   g_mutex_unlock(&worker->mutex);
   return pausing;
+}
+
+MigPolicy worker_get_policy(Worker *worker) {
+  MigPolicy policy = worker->policy;
+
+  g_mutex_lock(&worker->mutex);
+  if (worker->limited) {
+    policy.values[MIG_POLICY_BANDWIDTH_BYTES_PER_S] = worker->bandwidth_bytes_per_s;
+    policy.values[MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] = worker->post_copy_bandwidth_bytes_per_s;
+  }
+  g_mutex_unlock(&worker->mutex);
+  return policy;
 }
 
 bool worker_is_over(Worker *worker) {
@@ -322,6 +335,11 @@ void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, uint64_t post_co
   command->kind = COMMAND_BANDWIDTH;
   command->bytes_per_s = bytes_per_s;
   command->post_copy_bytes_per_s = post_copy_bytes_per_s;
+  g_mutex_lock(&worker->mutex);
+  worker->limited = true;
+  worker->bandwidth_bytes_per_s = bytes_per_s;
+  worker->post_copy_bandwidth_bytes_per_s = post_copy_bytes_per_s;
+  g_mutex_unlock(&worker->mutex);
   g_async_queue_push(worker->commands, command);
 }
 

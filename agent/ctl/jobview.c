@@ -35,6 +35,7 @@ static const Field job_numbers[] = {
     FIELD("started_usec_realtime", started_us),
     FIELD("finished_usec_realtime", finished_us),
     FIELD("deadline_usec_realtime", deadline_us),
+    FIELD("bandwidth_share_bytes_per_s", bandwidth_share),
 };
 static const Field domain_strings[] = {FIELD("name", domain), FIELD("uuid", domain_uuid)};
 static const Field target_strings[] = {

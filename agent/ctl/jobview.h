@@ -20,6 +20,7 @@ typedef struct JobView {
   bool abort_requested;
   const char *request_key, *policy_name, *policy_matched, *next_action;
   int64_t created_us, started_us, finished_us, deadline_us;
+  int64_t bandwidth_share; /* bytes/s */
 
   /* pending */
   const char *pending_reason, *pending_message;

@@ -192,6 +192,9 @@ static void print_state(Term *term, const JobView *job) {
   if (job->disk_total > 0)
     print_field(term, "disks", "%s of %s processed", format_bytes(job->disk_processed).text,
                 format_bytes(job->disk_total).text);
+  if (job->bandwidth_share > 0)
+    print_field(term, "bandwidth",
+                "%s/s, its share of MaxBandwidth=", format_bytes(job->bandwidth_share).text);
   if (job->next_action)
     print_field(term, "next", "%s", job->next_action);
 }

@@ -54,6 +54,9 @@ static void print_node(Term *term, json_t *node) {
               " waiting, %" G_GINT64_FORMAT " finished ones kept",
               json_int_of(node, "outgoing_running"), json_int_of(node, "max_outgoing"),
               json_int_of(node, "pending"), json_int_of(node, "finished_kept"));
+  if (json_int_of(node, "max_bandwidth_bytes_per_s") > 0)
+    print_field(term, "bandwidth", "%s/s for all that are on the move",
+                format_bytes(json_int_of(node, "max_bandwidth_bytes_per_s")).text);
   print_cordon(term, json_object_get(node, "cordon"));
   print_targets(term, json_object_get(node, "targets"));
   print_strings(term, "policies", json_object_get(node, "policies"));

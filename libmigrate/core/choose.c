@@ -25,6 +25,8 @@
  * in how busy the guest's CPUs are: one that works in bursts has calm seconds, in which it dirties little. */
 
 #define LOOK_EVERY_MS 1000
+/* A stream that reaches so much of its share is held back by that, and not by the link. */
+#define HELD_BACK 0.9
 /* The bandwidth of a stream that began just now says nothing. */
 #define SETTLE_MS 1000
 /* Passes that must have begun before our eyes before a migration is called hopeless: the third has begun. */
@@ -125,6 +127,20 @@ static void observe_load(MigMonitor *monitor, const MigSample *sample) {
   load->from_cpu_ms = sample->guest_cpu_ms;
 }
 
+/* As smoothed, but not above a limit that was set since. */
+static double bandwidth_of(const MigMonitor *monitor) {
+  double bandwidth = (double)monitor->last.bandwidth_bytes_per_s;
+  uint64_t limit = mig_monitor_limit_bytes_per_s(monitor);
+  return limit > 0 && bandwidth > (double)limit ? (double)limit : bandwidth;
+}
+
+/* Is it the link that sets the pace? */
+static bool shows_link(const MigMonitor *monitor, const MigSample *sample) {
+  return !sample->post_copy &&
+         (monitor->share_bytes_per_s == 0 ||
+          (double)sample->bandwidth_bytes_per_s < HELD_BACK * (double)monitor->share_bytes_per_s);
+}
+
 void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
   const MigSample *last = &monitor->last;
   observe_load(monitor, sample);
@@ -140,7 +156,7 @@ void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
       monitor->pass_start_ms = sample->now_ms;
   }
   if (monitor->flow_begin_ms > 0 && since(sample->now_ms, monitor->flow_begin_ms) >= SETTLE_MS &&
-      !sample->post_copy && sample->bandwidth_bytes_per_s > monitor->peak_bytes_per_s)
+      shows_link(monitor, sample) && sample->bandwidth_bytes_per_s > monitor->peak_bytes_per_s)
     monitor->peak_bytes_per_s = sample->bandwidth_bytes_per_s;
   /* Over a gap in the readings a rate says nothing of the link as it is now. */
   uint64_t gap_ms = first ? 0 : since(sample->now_ms, last->now_ms);
@@ -164,17 +180,13 @@ void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
 static MigStanding standing_of(const MigMonitor *monitor) {
   const MigSample *last = &monitor->last;
   uint64_t deadline_ms = mig_monitor_deadline_ms(monitor);
-  uint64_t limit = mig_policy_get(&monitor->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
-  double bandwidth = (double)last->bandwidth_bytes_per_s;
-  if (limit > 0 && bandwidth > (double)limit)
-    bandwidth = (double)limit;
   return (MigStanding){
       .memory_bytes = (double)last->memory_total_bytes,
       .remaining_bytes = (double)last->memory_remaining_bytes,
       .pass_bytes = (double)monitor->pass_bytes,
       .pass_s = (double)since(last->now_ms, monitor->pass_start_ms) / 1000.0,
       .first_pass = last->iteration <= 1,
-      .bandwidth_bytes_per_s = bandwidth,
+      .bandwidth_bytes_per_s = bandwidth_of(monitor),
       .elapsed_s = (double)since(last->now_ms, monitor->start_ms) / 1000.0,
       .deadline_s = deadline_ms == UINT64_MAX ? 0 : (double)since(deadline_ms, monitor->start_ms) / 1000.0,
       .throttle_pct = (unsigned)last->throttle_pct,
@@ -189,8 +201,7 @@ static bool flows(const MigMonitor *monitor) {
 
 /* Up to the last reading bytes have flowed as before: a link that is going away shows in it first. */
 static bool is_link_healthy(const MigMonitor *monitor) {
-  return flows(monitor) &&
-         monitor->recent_bytes_per_s >= HEALTHY_SHARE * (double)monitor->last.bandwidth_bytes_per_s;
+  return flows(monitor) && monitor->recent_bytes_per_s >= HEALTHY_SHARE * bandwidth_of(monitor);
 }
 
 static void follow(MigMonitor *monitor, MigWay way) {
@@ -269,8 +280,7 @@ static bool gains(const MigMonitor *monitor) {
 
 /* It dirties about as much as the link carries: a few percent in what was measured decide whether it converges. */
 static bool is_near_link(const MigMonitor *monitor) {
-  double bandwidth = (double)monitor->last.bandwidth_bytes_per_s;
-  return mig_dirty_curve_lower(&monitor->curve, 1.0) < NEAR_LINK * bandwidth;
+  return mig_dirty_curve_lower(&monitor->curve, 1.0) < NEAR_LINK * bandwidth_of(monitor);
 }
 
 /* A guest that works in bursts may soon be calm, and one that is near the link may converge though the forecast denies it:

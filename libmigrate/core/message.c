@@ -72,7 +72,11 @@ static void add_help(Text *text, const MigMonitor *monitor) {
   const MigSample *last = &monitor->last;
   uint64_t limited = mig_policy_get(&monitor->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
   uint64_t downtime = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
-  const char *bandwidth = limited ? "a higher bandwidth_bytes_per_s" : "more bandwidth";
+  bool shared =
+      monitor->share_bytes_per_s > 0 && monitor->share_bytes_per_s == mig_monitor_limit_bytes_per_s(monitor);
+  const char *bandwidth = shared    ? "a larger share of MaxBandwidth="
+                          : limited ? "a higher bandwidth_bytes_per_s"
+                                    : "more bandwidth";
   add(text, "; ");
   if (!mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
     add(text, "allow_auto_converge, ");

@@ -104,17 +104,34 @@ const MigForecast *mig_monitor_forecast(const MigMonitor *monitor) {
   return monitor->have_forecast ? &monitor->forecast : NULL;
 }
 
+/* What somebody just did for it deserves the time to work. */
+static void start_afresh(MigMonitor *monitor) {
+  monitor->stale_passes = 0;
+  monitor->memory.at_ms = monitor->observed_ms;
+  monitor->passes_seen = 0;
+}
+
 void mig_monitor_set_policy(MigMonitor *monitor, const MigPolicy *policy) {
   static const MigPolicyKey fresh_start[] = {MIG_POLICY_BANDWIDTH_BYTES_PER_S, MIG_POLICY_MAX_DOWNTIME_MS};
   for (size_t i = 0; i < TABLE_LENGTH(fresh_start); i++)
-    if (mig_policy_get(policy, fresh_start[i]) != mig_policy_get(&monitor->policy, fresh_start[i])) {
-      /* What somebody just did for it deserves the time to work. */
-      monitor->stale_passes = 0;
-      monitor->memory.at_ms = monitor->observed_ms;
-      monitor->passes_seen = 0;
-    }
+    if (mig_policy_get(policy, fresh_start[i]) != mig_policy_get(&monitor->policy, fresh_start[i]))
+      start_afresh(monitor);
   monitor->policy = *policy;
   monitor->looked_ms = 0;
+}
+
+void mig_monitor_set_share(MigMonitor *monitor, uint64_t bytes_per_s) {
+  if (bytes_per_s == monitor->share_bytes_per_s)
+    return;
+  monitor->share_bytes_per_s = bytes_per_s;
+  monitor->looked_ms = 0;
+  start_afresh(monitor);
+}
+
+uint64_t mig_monitor_limit_bytes_per_s(const MigMonitor *monitor) {
+  uint64_t own = mig_policy_get(&monitor->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
+  uint64_t share = monitor->share_bytes_per_s;
+  return own == 0 || (share > 0 && share < own) ? share : own;
 }
 
 /* A floor is left out on purpose: the deadline is what was asked for, and a guest of 64 MiB with 5 s/GiB has

@@ -77,13 +77,15 @@ typedef struct MigMonitor {
   MigWaysOpen open;
   MigForecast forecast; /* the last one */
   bool have_forecast;
-  MigWay way;                 /* that is being followed; PRE_COPY at first */
-  uint64_t way_since_ms;      /* of the sample that it was taken at */
-  uint64_t way_iteration;     /* and in which pass */
-  uint64_t looked_ms;         /* when the ways were last compared */
-  uint64_t changed_ms;        /* when the guest was last seen to do something else */
-  uint64_t downtime_ms;       /* the limit that QEMU was given */
-  uint64_t limit_iteration;   /* in which it was set */
+  MigWay way;             /* that is being followed; PRE_COPY at first */
+  uint64_t way_since_ms;  /* of the sample that it was taken at */
+  uint64_t way_iteration; /* and in which pass */
+  uint64_t looked_ms;     /* when the ways were last compared */
+  uint64_t changed_ms;    /* when the guest was last seen to do something else */
+  uint64_t downtime_ms;   /* the limit that QEMU was given */
+  uint64_t
+      share_bytes_per_s;    /* of a bandwidth that it has with others; 0: it has all that the link carries */
+  uint64_t limit_iteration; /* in which it was set */
   uint64_t prior_downtime_ms; /* the limit before, which holds where it was refused */
   bool limit_refused;
   uint64_t limit_refused_ms; /* the last time */
@@ -118,6 +120,13 @@ const MigForecast *mig_monitor_forecast(const MigMonitor *monitor);
 /* Takes changed goals. They hold from the next step on. */
 void mig_monitor_set_policy(MigMonitor *monitor, const MigPolicy *policy);
 
+/* What it may use of a bandwidth that it shares with other migrations, beside its policy's own limit; 0: all. A link that
+ * carries no more than that is neither slow nor ill. */
+void mig_monitor_set_share(MigMonitor *monitor, uint64_t bytes_per_s);
+
+/* The lower of the two limits that it has; 0: none. */
+uint64_t mig_monitor_limit_bytes_per_s(const MigMonitor *monitor);
+
 /* One step. To be called at each reading; with sample->valid false where it failed, for which time progress is not judged.
  * ret_action is always written. An abort is decided once. */
 void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *ret_action);
@@ -130,7 +139,7 @@ void mig_monitor_tick(MigMonitor *monitor, uint64_t now_ms, MigAction *ret_actio
 uint64_t mig_monitor_deadline_ms(const MigMonitor *monitor);
 
 /* What the link was seen to carry, for the next forecast over it; 0: not known. Not of post-copy, which waits for the guest,
- * nor of the first second. */
+ * nor of the first second, nor what was no more than its share. */
 uint64_t mig_monitor_link_bytes_per_s(const MigMonitor *monitor);
 
 /* 0 to 99, never falls. */

@@ -391,6 +391,57 @@ static void a_message_has_the_numbers_and_a_remedy(void **state) {
       strstr(step(&monitor, sample).message, "a larger completion_timeout_s_per_gib would help."));
 }
 
+static void a_link_is_not_judged_by_a_share_of_it(void **state) {
+  static const struct {
+    uint64_t share, seen;
+  } rows[] = {{0, 32 * MIB}, {32 * MIB, 0}, {34 * MIB, 0}, {64 * MIB, 32 * MIB}};
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    MigMonitor monitor = a_monitor("completion_timeout_s_per_gib=0");
+    mig_monitor_set_share(&monitor, rows[i].share);
+    for (uint64_t now = 400; now <= 4000; now += 400)
+      step(&monitor, a_sample(now, 1, now * 32 * MIB / 1000, 256 * MIB - now * 32 * MIB / 1000));
+    assert_int_equal(mig_monitor_link_bytes_per_s(&monitor), rows[i].seen);
+  }
+}
+
+static void the_lower_of_two_limits_counts(void **state) {
+  MigMonitor monitor = a_monitor("bandwidth_bytes_per_s=32M");
+  assert_int_equal(mig_monitor_limit_bytes_per_s(&monitor), 32 * MIB);
+  mig_monitor_set_share(&monitor, 20 * MIB);
+  assert_int_equal(mig_monitor_limit_bytes_per_s(&monitor), 20 * MIB);
+  mig_monitor_set_share(&monitor, 40 * MIB);
+  assert_int_equal(mig_monitor_limit_bytes_per_s(&monitor), 32 * MIB);
+  monitor = a_monitor("");
+  assert_int_equal(mig_monitor_limit_bytes_per_s(&monitor), 0);
+  mig_monitor_set_share(&monitor, 40 * MIB);
+  assert_int_equal(mig_monitor_limit_bytes_per_s(&monitor), 40 * MIB);
+}
+
+/* As with a limit that is tuned: the passes of before are no judgement of those to come. */
+static void a_new_share_gets_the_time_to_show(void **state) {
+  MigMonitor monitor = a_monitor("completion_timeout_s_per_gib=0");
+  uint64_t now = 0, processed = 0, pass = 0;
+  MigCause cause = MIG_CAUSE_NONE;
+  mig_monitor_set_share(&monitor, 32 * MIB);
+  while (++pass <= 2)
+    step(&monitor, a_sample(now += 3100, pass, processed += 100 * MIB, 100 * MIB));
+  mig_monitor_set_share(&monitor, 64 * MIB);
+  assert_int_equal(step(&monitor, a_sample(now += 3100, pass, processed += 100 * MIB, 100 * MIB)).cause,
+                   MIG_CAUSE_NONE);
+  while (++pass <= 6 && cause == MIG_CAUSE_NONE)
+    cause = step(&monitor, a_sample(now += 3100, pass, processed += 100 * MIB, 100 * MIB)).cause;
+  assert_int_equal(cause, MIG_CAUSE_NOT_CONVERGING);
+}
+
+static void what_would_help_is_a_larger_share(void **state) {
+  MigMonitor monitor = a_monitor("completion_timeout_s_per_gib=5");
+  MigSample sample = a_sample(1200, 3, 300 * MIB, 96 * MIB);
+  mig_monitor_set_share(&monitor, 32 * MIB);
+  step(&monitor, sample);
+  sample.now_ms = 1300;
+  assert_non_null(strstr(step(&monitor, sample).message, "or a larger share of MaxBandwidth= would help."));
+}
+
 static uint64_t random_next(uint64_t *seed) {
   *seed ^= *seed << 13;
   *seed ^= *seed >> 7;
@@ -497,6 +548,10 @@ int main(void) {
       {"a tuned deadline holds from the next step on", a_tuned_deadline_holds_from_the_next_step_on},
       {"a tightened downtime holds from the next step on", a_tightened_downtime_holds_from_the_next_step_on},
       {"more bandwidth gets the time to show", more_bandwidth_gets_the_time_to_show},
+      {"a link is not judged by a share of it", a_link_is_not_judged_by_a_share_of_it},
+      {"the lower of two limits counts", the_lower_of_two_limits_counts},
+      {"a new share gets the time to show", a_new_share_gets_the_time_to_show},
+      {"what would help is a larger share", what_would_help_is_a_larger_share},
       {"one burst does not end it", one_burst_does_not_end_it},
       {"the stage is what the sample shows", the_stage_is_what_the_sample_shows},
       {"the percentage follows what remains", the_percentage_follows_what_remains},
