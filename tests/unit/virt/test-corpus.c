@@ -25,6 +25,14 @@ static const Family families[] = {
     {"kubevirt", "pod-a.json", {"pod-b.json", "pod-c.json"}},
 };
 
+/* How many reports have each check among their findings, of how many. */
+typedef struct Tally {
+  unsigned reports;
+  unsigned tripped[MIG_CHECK_COUNT];
+} Tally;
+
+static Tally tally;
+
 typedef struct Member {
   char *name; /* FAMILY/NAME, first for TESTS_ADD_ROWS' sake */
   const Family *family;
@@ -54,6 +62,12 @@ static void describe(GString *text, const char *target, const MigCheckReport *re
   }
 }
 
+static void count(const MigCheckReport *report) {
+  tally.reports++;
+  for (int check = 0; check < MIG_CHECK_COUNT; check++)
+    tally.tripped[check] += check_find(report, mig_check_info((MigCheck)check)->code) != NULL;
+}
+
 static void has_its_findings(void **state) {
   const Member *member = *state;
   g_autofree char *base = g_strdup_printf("../corpus/%s", member->name);
@@ -77,6 +91,7 @@ static void has_its_findings(void **state) {
     json_object_set_new(domain, "xml", json_string(xml));
     check_run(domain, source, target, json_string_value(json_object_get(script, "policy")), report);
     describe(text, name, report);
+    count(report);
     json_decref(domain);
     json_decref(source);
     json_decref(target);
@@ -126,6 +141,14 @@ static void is_large_enough(void **state) {
   assert_true(((GPtrArray *)*state)->len >= DOMAINS_MIN);
 }
 
+/* The last test: after all members. Those that just do not trip a check are in test-check.c. */
+static void every_check_is_tripped_by_some_and_not_by_all(void **state) {
+  for (int check = 0; check < MIG_CHECK_COUNT; check++)
+    if (tally.tripped[check] == 0 || tally.tripped[check] == tally.reports)
+      fail_msg("%u of %u reports have %s", tally.tripped[check], tally.reports,
+               mig_check_info((MigCheck)check)->code);
+}
+
 int main(void) {
   GPtrArray *members = g_ptr_array_new_with_free_func(member_free);
   Tests tests = {0};
@@ -134,6 +157,8 @@ int main(void) {
   for (size_t i = 0; i < G_N_ELEMENTS(families); i++)
     add_family(&tests, members, &families[i]);
   tests_add(&tests, "the corpus is large enough", is_large_enough, members);
+  tests_add(&tests, "every check is tripped by some and not by all",
+            every_check_is_tripped_by_some_and_not_by_all, NULL);
   failed = tests_run(&tests, "corpus");
   g_ptr_array_unref(members);
   return failed;
