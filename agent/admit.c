@@ -100,26 +100,28 @@ void admit_hold(Agent *agent, Job *job, MigHold hold, const char *reason, MigCau
 
 /* --- how long --- */
 
-static int64_t pending_until_usec(const Agent *agent, const Job *job) {
-  if (agent->config->pending_timeout_ms == 0)
-    return INT64_MAX;
-  return job->pending_since_usec + (int64_t)agent->config->pending_timeout_ms * 1000;
+/* By the clock that goes on evenly: nobody gives up since the time of day was set. UINT64_MAX: never. */
+static uint64_t pending_until_ms(const Agent *agent, const Job *job) {
+  unsigned timeout_ms = agent->config->pending_timeout_ms;
+
+  return timeout_ms == 0 ? UINT64_MAX : job->pending_since_ms + timeout_ms;
 }
 
-/* By the clock that goes on evenly, in terms of the other. */
-static int64_t held_until_usec(const Agent *agent, const Job *job) {
+static uint64_t held_until_ms(const Agent *agent, const Job *job) {
   uint64_t since_ms = mig_queue_held_since_ms(&job->waiting);
+  unsigned timeout_ms = agent->config->unschedulable_timeout_ms;
 
-  if (since_ms == 0 || agent->config->unschedulable_timeout_ms == 0)
-    return INT64_MAX;
-  return g_get_real_time() +
-         ((int64_t)since_ms + agent->config->unschedulable_timeout_ms - (int64_t)agent_now_ms()) * 1000;
+  return since_ms == 0 || timeout_ms == 0 ? UINT64_MAX : since_ms + timeout_ms;
+}
+
+static uint64_t until_ms(const Agent *agent, const Job *job) {
+  return MIN(pending_until_ms(agent, job), held_until_ms(agent, job));
 }
 
 int64_t admit_until_usec(const Agent *agent, const Job *job) {
-  int64_t until = MIN(pending_until_usec(agent, job), held_until_usec(agent, job));
+  uint64_t until = until_ms(agent, job);
 
-  return until == INT64_MAX ? 0 : until;
+  return until == UINT64_MAX ? 0 : g_get_real_time() + ((int64_t)until - (int64_t)agent_now_ms()) * 1000;
 }
 
 static void fail_held(Agent *agent, Job *job, const JobCondition *condition, uint64_t held_ms) {
@@ -139,12 +141,11 @@ static void fail_pending(Agent *agent, Job *job, const JobPending *pending) {
   lifecycle_finish_unmoved(agent, job);
 }
 
-static void give_up(Agent *agent, Job *job, int64_t now_usec) {
-  uint64_t now_ms = agent_now_ms();
+static void give_up(Agent *agent, Job *job, uint64_t now_ms) {
   JobPending pending;
 
   job_queue_explain(agent->queue, job, now_ms, &pending);
-  if (pending.condition && held_until_usec(agent, job) <= now_usec)
+  if (pending.condition && held_until_ms(agent, job) <= now_ms)
     fail_held(agent, job, pending.condition, now_ms - pending.held_since_ms);
   else
     fail_pending(agent, job, &pending);
@@ -153,18 +154,15 @@ static void give_up(Agent *agent, Job *job, int64_t now_usec) {
 
 void admit_tick(Agent *agent) {
   g_autoptr(GPtrArray) overdue = g_ptr_array_new();
-  int64_t now_usec = g_get_real_time();
+  uint64_t now_ms = agent_now_ms();
 
   for (Job *job = job_queue_first(agent->queue); job && overdue->len < OVERDUE_MAX;
-       job = job_queue_after(job)) {
-    int64_t until = admit_until_usec(agent, job);
-
-    if (until != 0 && now_usec >= until)
+       job = job_queue_after(job))
+    if (now_ms >= until_ms(agent, job))
       g_ptr_array_add(overdue, job);
-  }
   /* The end of one may have others begin, and so wait no more. */
   for (guint i = 0; i < overdue->len; i++)
     if (((Job *)overdue->pdata[i])->phase == MIG_PHASE_PENDING)
-      give_up(agent, overdue->pdata[i], now_usec);
+      give_up(agent, overdue->pdata[i], now_ms);
   admit_jobs(agent);
 }

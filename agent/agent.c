@@ -9,6 +9,7 @@
 #include "agent/log.h"
 #include "agent/methods.h"
 #include "agent/recorder.h"
+#include "agent/recordformat.h"
 #include "agent/watch.h"
 
 #include <gio/gio.h>
@@ -86,13 +87,40 @@ static void read_job(Agent *agent, const char *id, json_t *record, const GError 
   job_table_add(agent->jobs, job);
 }
 
-static void on_record(const char *id, json_t *record, const GError *error, gpointer user_data) {
-  Agent *agent = user_data;
+typedef struct Loading {
+  Agent *agent;
+  GError *refused; /* what keeps the agent from starting */
+} Loading;
 
+static void on_record(const char *id, json_t *record, const GError *error, gpointer user_data) {
+  Loading *loading = user_data;
+  Agent *agent = loading->agent;
+  g_autoptr(GError) bad = NULL;
+
+  /* Without what it says this agent would break promises: forget a request, or begin a second move of a domain. */
+  if (record && !record_upgrade(record, &bad) && g_error_matches(bad, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED)) {
+    if (!loading->refused)
+      g_set_error(
+          &loading->refused, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+          "does not start on records of a newer handoffd: jobs/%s.json: %s. Start that one, or, if you know "
+          "what became of its jobs, move their records away",
+          id, bad->message);
+    return;
+  }
   if (strcmp(id, CORDON_RECORD_ID) == 0)
     cordon_read(&agent->cordon, record, error);
   else
     read_job(agent, id, record, error);
+}
+
+static bool load(Agent *agent, GError **error) {
+  Loading loading = {.agent = agent};
+
+  if (!store_load(agent->store, on_record, &loading, error))
+    return false;
+  if (loading.refused)
+    g_propagate_error(error, loading.refused);
+  return !loading.refused;
 }
 
 static bool may_be_moving(const Job *job) {
@@ -168,8 +196,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   agent->started_usec = g_get_real_time();
   agent->server = varlink_server_new(context, &info, NULL);
   agent->store = store_open(options->state_directory, context, error);
-  if (!methods_register(agent, error) || !agent->store ||
-      !store_load(agent->store, on_record, agent, error)) {
+  if (!methods_register(agent, error) || !agent->store || !load(agent, error)) {
     agent_free(agent);
     return NULL;
   }

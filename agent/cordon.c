@@ -9,11 +9,11 @@
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "agent/methods.h"
+#include "agent/recordformat.h"
 
 #include <string.h>
 
-#define RECORD_FORMAT 1
-#define REASON_MAX    500
+#define REASON_MAX 500
 
 void cordon_clear(Cordon *cordon) {
   g_free(cordon->reason);
@@ -34,7 +34,7 @@ void cordon_read(Cordon *cordon, json_t *record, const GError *error) {
   const char *by = json_string_value(json_object_get(state, "by"));
   json_int_t since = json_integer_value(json_object_get(state, "since_usec_realtime"));
 
-  if (record && json_integer_value(json_object_get(record, "format")) == RECORD_FORMAT) {
+  if (record && record_upgrade(record, NULL)) {
     if (json_is_object(state))
       set(cordon, reason ? reason : "", by ? by : "", since);
     return;
@@ -43,7 +43,7 @@ void cordon_read(Cordon *cordon, json_t *record, const GError *error) {
       LOG_ERR, NAMES_MESSAGE_STORE_DAMAGED, (const LogField[]){{NAMES_FIELD_PATH, CORDON_RECORD_ID ".json"}},
       1,
       "whether this node is cordoned cannot be read (%s): it is taken to be; handoffctl uncordon ends that",
-      error ? error->message : "its format is another");
+      error ? error->message : "it lacks a format");
   set(cordon, "whether the node is cordoned could not be read at the agent's start", "handoffd",
       g_get_real_time());
 }

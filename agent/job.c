@@ -33,6 +33,7 @@ Job *job_new(void) {
   job->phase = MIG_PHASE_PENDING;
   job->created_usec = g_get_real_time();
   job->pending_since_usec = job->created_usec;
+  job->pending_since_ms = (uint64_t)g_get_monotonic_time() / 1000;
   job->running_at = "unknown";
   job->events = g_ptr_array_new_with_free_func(job_event_free);
   mig_policy_init(&job->policy);
@@ -121,6 +122,7 @@ void job_set_phase(Job *job, MigPhase phase, const char *format, ...) {
   if (mig_phase_is_final(phase)) {
     job->stage = MIG_STAGE_NONE;
     job->finished_usec = g_get_real_time();
+    job->finished_ms = g_get_monotonic_time() / 1000;
     g_clear_pointer(&job->next_action, g_free);
   }
   va_start(args, format);

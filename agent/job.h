@@ -88,7 +88,9 @@ struct Job {
   int64_t pending_since_usec;
   int64_t started_usec;
   int64_t finished_usec;
-  uint64_t started_ms; /* monotonic, of this boot; deadlines count from here, also after a restart */
+  uint64_t pending_since_ms; /* monotonic, of this boot: limits of waiting count from here */
+  int64_t finished_ms;       /* monotonic; below 0: before this boot */
+  uint64_t started_ms;       /* monotonic, of this boot; deadlines count from here, also after a restart */
   uint64_t memory_bytes;
   uint64_t disk_bytes;
 

@@ -2,14 +2,16 @@
 /* A job as JSON: as the interface shows it, and as its record keeps it. */
 #include "agent/jobjson.h"
 
+#include "agent/recordformat.h"
+
 #include <gio/gio.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* Raised when a record could be misread by an agent that does not know of a change. */
-#define RECORD_FORMAT 1
-
 #define NEWS_EVENTS 8
+
+/* By far more than the numbers that may come between two records of a job. */
+#define REVISION_LEAP (UINT64_C(1) << 20)
 
 /* JSON on the wire has signed integers. */
 static json_t *json_count(uint64_t value) {
@@ -390,15 +392,18 @@ static json_t *facts_to_json(const MigSettleRecord *record) {
 
 json_t *job_to_record(const Job *job, const char *boot_id) {
   json_t *wire = job_common(job);
-  json_t *agent = json_pack(
-      "{sI ss sI sI sI sI sI sb sb}", "seq", (json_int_t)job->seq, "boot_id", boot_id, "started_ms",
-      (json_int_t)job->started_ms, "memory_bytes", (json_int_t)job->memory_bytes, "disk_bytes",
-      (json_int_t)job->disk_bytes, "pending_since_usec", (json_int_t)job->pending_since_usec, "events_seq",
-      (json_int_t)job->events_seq, "have_sample", (int)job->have_sample, "begun", (int)job->begun);
+  json_t *agent = json_pack("{sI ss sI sI sI sI sI sI sb sb}", "seq", (json_int_t)job->seq, "boot_id",
+                            boot_id, "started_ms", (json_int_t)job->started_ms, "memory_bytes",
+                            (json_int_t)job->memory_bytes, "disk_bytes", (json_int_t)job->disk_bytes,
+                            "pending_since_usec", (json_int_t)job->pending_since_usec, "pending_since_ms",
+                            (json_int_t)job->pending_since_ms, "events_seq", (json_int_t)job->events_seq,
+                            "have_sample", (int)job->have_sample, "begun", (int)job->begun);
   JobContext then = {.now_ms = job->sample.now_ms};
 
   if (job->phase == MIG_PHASE_RECOVERING)
     set_time(agent, "recovering_since_usec", job->recovery.since_usec);
+  if (job_is_final(job))
+    json_object_set_new_nocheck(agent, "finished_ms", json_integer(job->finished_ms));
   set_string(agent, "request_digest", job->request_digest);
   set_count_if(agent, job->link_bytes_per_s > 0, "link_bytes_per_s", job->link_bytes_per_s);
   if (job->have_plan) {
@@ -550,16 +555,26 @@ static void read_facts(MigSettleRecord *record, json_t *object) {
         json_is_true(json_object_get(object, record_facts[i].key));
 }
 
-/* Monotonic times mean nothing after a reboot; nothing that ran then runs now either. */
+/* Monotonic times mean nothing after a reboot; nothing that ran then runs now either, and what waited waits anew. For how
+ * long a finished job was kept the time of day has to do then. */
 static void read_clock(Job *job, json_t *agent, const char *boot_id) {
-  if (g_strcmp0(json_string_value(json_object_get(agent, "boot_id")), boot_id) == 0)
+  bool same_boot = g_strcmp0(json_string_value(json_object_get(agent, "boot_id")), boot_id) == 0;
+  json_t *finished = json_object_get(agent, "finished_ms");
+  uint64_t since_ms = get_count(agent, "pending_since_ms");
+  int64_t now_ms = g_get_monotonic_time() / 1000;
+
+  if (same_boot)
     job->started_ms = get_count(agent, "started_ms");
+  job->pending_since_ms = same_boot && since_ms > 0 ? since_ms : (uint64_t)now_ms;
+  if (same_boot && finished)
+    job->finished_ms = json_integer_value(finished);
+  else
+    job->finished_ms = now_ms - MAX(g_get_real_time() - job->finished_usec, 0) / 1000;
 }
 
 Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   json_t *wire = json_object_get(record, "job");
   json_t *agent = json_object_get(record, "agent");
-  json_int_t format = json_integer_value(json_object_get(record, "format"));
   json_t *domain = json_object_get(wire, "domain");
   json_t *target = json_object_get(wire, "target");
   const char *id = json_string_value(json_object_get(wire, "id"));
@@ -569,14 +584,10 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   char message[200] = "";
   char *uuid;
 
-  if (format > RECORD_FORMAT) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
-                "it has format %lld, and this agent knows up to %d: it was written by a newer handoffd",
-                (long long)format, RECORD_FORMAT);
+  if (!record_upgrade(record, error))
     return NULL;
-  }
-  if (format < 1 || !id || strlen(id) != JOB_ID_SIZE - 1 || phase == MIG_ENUM_UNKNOWN) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it lacks a format, an id or a phase");
+  if (!id || strlen(id) != JOB_ID_SIZE - 1 || phase == MIG_ENUM_UNKNOWN) {
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it lacks an id or a phase");
     return NULL;
   }
   if (!policy_from_json(json_object_get(wire, "policy"), &job->policy, &key, message, sizeof message)) {
@@ -631,9 +642,9 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->events_seq = get_count(agent, "events_seq");
   job->revision = get_count(wire, "revision");
   if (!job_is_final(job)) {
-    /* Numbers alone raise a job's revision without a record. So it goes on from beyond all that clients can have seen: the
-     * milliseconds since the epoch rise faster than any job changes. */
-    job->revision = MAX(job->revision + 1, (uint64_t)(g_get_real_time() / 1000));
+    /* Numbers alone raise a job's revision without a record. So it goes on from beyond all that clients can have seen, whatever
+     * the time of day is now. The milliseconds since the epoch rise faster than any job changes. */
+    job->revision = MAX(job->revision + REVISION_LEAP, (uint64_t)(g_get_real_time() / 1000));
     job->have_sample = false; /* of which nobody knows any more how old it is */
   }
   job->durable = true;

@@ -143,16 +143,16 @@ void job_table_note_phase(JobTable *table, MigPhase from, MigPhase to) {
   table->count[to]++;
 }
 
-Job *job_table_find_expired(const JobTable *table, unsigned keep, int64_t finished_before_usec) {
+Job *job_table_find_expired(const JobTable *table, unsigned keep, int64_t finished_before_ms) {
   Job *first = NULL;
 
   for (guint i = 0; i < table->all->len; i++) {
     Job *job = table->all->pdata[i];
 
-    if (job_is_final(job) && (!first || job->finished_usec < first->finished_usec))
+    if (job_is_final(job) && (!first || job->finished_ms < first->finished_ms))
       first = job;
   }
-  if (first && (job_table_count_final(table) > keep || first->finished_usec < finished_before_usec))
+  if (first && (job_table_count_final(table) > keep || first->finished_ms < finished_before_ms))
     return first;
   return NULL;
 }

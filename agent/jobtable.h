@@ -38,5 +38,5 @@ unsigned job_table_count_final(const JobTable *table);
 /* To be called after each change of a job's phase: keeps the counts. */
 void job_table_note_phase(JobTable *table, MigPhase from, MigPhase to);
 
-/* The final job that ended first, if it is to be forgotten under these limits, or NULL. */
-Job *job_table_find_expired(const JobTable *table, unsigned keep, int64_t finished_before_usec);
+/* The final job that ended first by the monotonic clock, if it is to be forgotten under these limits, or NULL. */
+Job *job_table_find_expired(const JobTable *table, unsigned keep, int64_t finished_before_ms);

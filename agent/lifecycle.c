@@ -73,7 +73,7 @@ void lifecycle_enter_phase(Agent *agent, Job *job, MigPhase phase, const char *m
 }
 
 static void forget_old_jobs(Agent *agent) {
-  int64_t before = g_get_real_time() - (int64_t)agent->config->keep_finished_s * G_USEC_PER_SEC;
+  int64_t before = (int64_t)agent_now_ms() - (int64_t)agent->config->keep_finished_s * 1000;
   Job *job;
 
   while ((job = job_table_find_expired(agent->jobs, agent->config->keep_finished, before))) {

@@ -241,6 +241,7 @@ static void await_ready(Bb *bb, int notify_fd) {
 
 static void run_daemon(Bb *bb, const char *notify_path) {
   const char *program = g_getenv("HANDOFFD_FAKE");
+  g_autofree char *clock = g_build_filename(bb->directory, "clock", NULL);
   g_autofree char *bus = g_strdup_printf("unix:path=%s/bus", bb->directory);
   int log = open(bb->log, O_WRONLY | O_CREAT | O_APPEND, 0644);
 
@@ -250,12 +251,23 @@ static void run_daemon(Bb *bb, const char *notify_path) {
   setenv("NOTIFY_SOCKET", notify_path, 1);
   /* This machine's logind is none of ours. */
   setenv("DBUS_SYSTEM_BUS_ADDRESS", bus, 1);
+  setenv("FAKE_CLOCK", clock, 1);
   unsetenv("WATCHDOG_USEC");
   unsetenv("JOURNAL_STREAM");
   unsetenv("LISTEN_FDS");
   execl(program, "handoffd", "--config", bb->config, "--socket", bb->socket, "--state-dir",
         bb->state_directory, "--libvirt-uri", bb->libvirt_uri, NULL);
   _exit(127);
+}
+
+/* The daemon has the file mapped: it is changed in place. */
+void bb_set_clock(Bb *bb, int64_t offset_s) {
+  g_autofree char *path = g_build_filename(bb->directory, "clock", NULL);
+  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+  assert_true(fd >= 0);
+  assert_int_equal(pwrite(fd, &offset_s, sizeof offset_s, 0), sizeof offset_s);
+  close(fd);
 }
 
 int bb_listen_to_status(Bb *bb) {

@@ -51,6 +51,9 @@ void bb_start(Bb *bb);
 /* Lines added to the configuration's section [Agent], or whole sections after it. Before bb_start(). */
 void bb_configure(Bb *bb, const char *text);
 
+/* Sets the time of day, for the daemon alone: see tests/fake/fake-clock.c. Before the first bb_start(), if at all. */
+void bb_set_clock(Bb *bb, int64_t offset_s);
+
 /* What the daemon tells the service manager from now on, to be closed soon: who does not read it holds the daemon up. */
 int bb_listen_to_status(Bb *bb);
 /* Reads on until a message has the text. */

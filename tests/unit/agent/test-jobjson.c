@@ -33,6 +33,7 @@ static Job *full_job(MigPhase phase) {
                    MIG_POLICY_OK);
   job->created_usec = 1700000000000001;
   job->pending_since_usec = 1700000000000002;
+  job->pending_since_ms = 4000;
   job->started_usec = 1700000001000003;
   job->started_ms = 5000;
   job->memory_bytes = 268435456;
@@ -80,6 +81,7 @@ static Job *full_job(MigPhase phase) {
                                 .libvirt_code = 38,
                                 .libvirt_message = g_strdup("client socket is closed")};
     job->finished_usec = 1700000009000004;
+    job->finished_ms = 9000;
     job->have_total_time = job->have_downtime = job->have_transferred = true;
     job->total_time_ms = 8000;
     job->downtime_ms = 0;
@@ -241,7 +243,7 @@ static const Damage damages[] = {
     {"an empty object", "{}", "lacks a format"},
     {"no object", "[]", "lacks a format"},
     {"no format", "{\"job\":{" GOOD "}}", "lacks a format"},
-    {"a newer format", "{\"format\":2,\"job\":{" GOOD "}}", "newer handoffd"},
+    {"a newer format", "{\"format\":3,\"job\":{" GOOD "}}", "newer handoffd"},
     {"a format of before the first", "{\"format\":0,\"job\":{" GOOD "}}", "lacks a format"},
     {"no id", "{\"format\":1,\"job\":{\"phase\":\"pending\"}}", "an id"},
     {"a short id", "{\"format\":1,\"job\":{\"phase\":\"pending\",\"id\":\"12\"}}", "an id"},
@@ -420,13 +422,72 @@ static void the_wire_has_not_changed(void **state) {
   json_decref(json);
 }
 
-static void a_record_of_the_first_format_is_read(void **state) {
-  g_autofree char *path = g_build_filename(g_getenv("GOLDEN"), "record.json", NULL);
+/* --- older formats --- */
+
+/* A record as the first agents wrote it, of a job that has waited since then. */
+static json_t *first_record(int64_t pending_since_usec) {
+  g_autofree char *path = g_build_filename(g_getenv("GOLDEN"), "record-1.json", NULL);
   json_t *record = json_load_file(path, 0, NULL);
+
+  assert_non_null(record);
+  assert_int_equal(json_integer_value(json_object_get(record, "format")), 1);
+  json_object_set_new(json_object_get(record, "agent"), "pending_since_usec",
+                      json_integer(pending_since_usec));
+  return record;
+}
+
+static uint64_t monotonic_ms(void) {
+  return (uint64_t)g_get_monotonic_time() / 1000;
+}
+
+static void a_record_of_the_first_format_is_read_and_becomes_one_of_today(void **state) {
+  json_t *record = first_record(1700000000000002);
   g_autoptr(Job) job = read_back(record, BOOT);
+  json_t *again = job_to_record(job, BOOT);
+  json_t *agent = json_object_get(again, "agent");
+  g_autofree char *path = g_build_filename(g_getenv("GOLDEN"), "record.json", NULL);
+  json_t *today = json_load_file(path, 0, NULL);
 
   assert_string_equal(job->id, "0123456789abcdef0123456789abcdef");
   assert_int_equal(job->phase, MIG_PHASE_FAILED);
+  /* But for what is counted on this machine's clock. */
+  json_object_set(agent, "pending_since_ms",
+                  json_object_get(json_object_get(today, "agent"), "pending_since_ms"));
+  json_object_set(agent, "finished_ms", json_object_get(json_object_get(today, "agent"), "finished_ms"));
+  assert_same_json(again, today);
+  json_decref(record);
+  json_decref(again);
+  json_decref(today);
+}
+
+static void what_waited_in_the_first_format_has_waited_so_long(void **state) {
+  uint64_t before_ms = monotonic_ms();
+  json_t *record = first_record(g_get_real_time() - 10 * G_USEC_PER_SEC);
+  g_autoptr(Job) job = read_back(record, BOOT);
+
+  assert_in_range(job->pending_since_ms, before_ms - 10001, monotonic_ms() - 9999);
+  json_decref(record);
+}
+
+/* The time of day may have been set in between. */
+static void what_waits_since_tomorrow_waits_since_now(void **state) {
+  uint64_t before_ms = monotonic_ms();
+  json_t *record = first_record(g_get_real_time() + INT64_C(86400) * G_USEC_PER_SEC);
+  g_autoptr(Job) job = read_back(record, BOOT);
+
+  assert_in_range(job->pending_since_ms, before_ms, monotonic_ms());
+  json_decref(record);
+}
+
+static void what_waited_before_a_reboot_waits_anew(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_PENDING);
+  json_t *record = job_to_record(job, BOOT);
+  uint64_t before_ms = monotonic_ms();
+  g_autoptr(Job) same = read_back(record, BOOT);
+  g_autoptr(Job) other = read_back(record, "another boot");
+
+  assert_int_equal(same->pending_since_ms, 4000);
+  assert_in_range(other->pending_since_ms, before_ms, monotonic_ms());
   json_decref(record);
 }
 
@@ -525,7 +586,10 @@ int main(void) {
   ADD(news_have_the_newest_events_only);
   ADD(the_record_has_not_changed);
   ADD(the_wire_has_not_changed);
-  ADD(a_record_of_the_first_format_is_read);
+  ADD(a_record_of_the_first_format_is_read_and_becomes_one_of_today);
+  ADD(what_waited_in_the_first_format_has_waited_so_long);
+  ADD(what_waits_since_tomorrow_waits_since_now);
+  ADD(what_waited_before_a_reboot_waits_anew);
   ADD(each_policy_key_comes_back);
   TESTS_ADD_ROWS(&tests, test_policy_row, policy_rows);
   ADD(only_what_is_given_counts_as_set);

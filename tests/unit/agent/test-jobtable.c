@@ -142,10 +142,10 @@ static void records_read_in_any_order_are_in_theirs(void **state) {
     assert_int_equal(((Job *)job_table_all(table)->pdata[i])->seq, sorted[i]);
 }
 
-static Job *put_ended(JobTable *table, const char *id, int64_t finished_usec) {
+static Job *put_ended(JobTable *table, const char *id, int64_t finished_ms) {
   Job *job = put(table, id, id, MIG_PHASE_SUCCEEDED);
 
-  job->finished_usec = finished_usec;
+  job->finished_ms = finished_ms;
   return job;
 }
 
