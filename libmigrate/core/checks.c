@@ -225,6 +225,12 @@ static const RuleRow rows[] = {
                                   "The target has no security model",
                                   true},
 
+    [MIG_CHECK_TLS_CERTIFICATES] = {{"TLS_CERTIFICATES", BLOCKER, MIG_CAUSE_REFUSED,
+                                     "Put them into /etc/pki/qemu at both ends (see "
+                                     "migrate_tls_x509_cert_dir in libvirt's qemu.conf), or "
+                                     "do without tls=require."},
+                                    rule_tls_certificates},
+
     [MIG_CHECK_TARGET_TOO_SMALL] = {{"TARGET_TOO_SMALL", BLOCKER, MIG_CAUSE_REFUSED,
                                      "Move it to a larger host."},
                                     rule_target_too_small,

@@ -198,7 +198,8 @@ typedef struct MigDomainFacts {
   bool io_error;   /* paused for one */
   const char *job; /* what libvirt does to the domain now, "backup"; NULL: nothing */
   unsigned snapshots;
-  MigCpuAnswer cpu; /* of an unchecked CPU: how it suits the source */
+  MigCpuAnswer cpu;      /* of an unchecked CPU: how it suits the source */
+  MigSight certificates; /* of QEMU's TLS, at the source */
 
   MigStore *store;
 } MigDomainFacts;

@@ -154,10 +154,20 @@ bool rule_libvirt_older(const MigCheckInput *in, unsigned argument, const char *
   return older("libvirt", in->target->host.libvirt_version, in->source->libvirt_version, seen);
 }
 
+bool rule_tls_certificates(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
+  if (rules_policy(in, MIG_POLICY_TLS) != MIG_TLS_REQUIRE || in->domain->certificates != MIG_SIGHT_ABSENT)
+    return false;
+  text_add(seen,
+           "TLS is required, and this node has no certificates for it: libvirt's directory for QEMU's has "
+           "no ca-cert.pem.");
+  return true;
+}
+
 bool rule_tls_unseen(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (rules_policy(in, MIG_POLICY_TLS) != MIG_TLS_REQUIRE)
     return false;
-  text_add(seen, "Whether both hosts have the certificates for tls=require cannot be seen.");
+  text_add(seen, "Whether %s the certificates for tls=require cannot be seen.",
+           in->domain->certificates == MIG_SIGHT_UNSEEN ? "both hosts have" : "the target has");
   return true;
 }
 

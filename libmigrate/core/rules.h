@@ -25,7 +25,8 @@ const RuleRow *rules_row(MigCheck check);
 RuleFunc rule_target_unreachable, rule_target_refuses, rule_same_host, rule_node_cordoned, rule_domain_busy;
 RuleFunc rule_domain_state, rule_domain_exists, rule_name_taken;
 RuleFunc rule_io_error, rule_domain_job, rule_block_job, rule_snapshots, rule_domain_paused;
-RuleFunc rule_defined_at_target, rule_qemu_older, rule_libvirt_older, rule_tls_unseen, rule_tls_control;
+RuleFunc rule_defined_at_target, rule_qemu_older, rule_libvirt_older, rule_tls_certificates, rule_tls_unseen,
+    rule_tls_control;
 RuleFunc rule_trait;   /* argument: MigTraitKind */
 RuleFunc rule_hostdev; /* likewise: one that newer QEMU may be able to move */
 RuleFunc rule_hostdev_vfio;

@@ -7,6 +7,7 @@
  *
  * Of files a libvirtd tells what its storage pools have. A pool knows what was there when it was read last, so one that
  * seems to lack a file is read anew before that is believed. That is the one thing done to a target here. */
+#include "libmigrate/virt/certificates.h"
 #include "libmigrate/virt/libvirt.h"
 #include "libmigrate/virt/xml.h"
 
@@ -116,6 +117,7 @@ bool mig_libvirt_survey_domain(MigConn *conn, const char *name_or_uuid, MigDomai
   ret_facts->surveyed = true;
   survey_job(domain, ret_facts);
   survey_disks(domain, ret_facts);
+  ret_facts->certificates = mig_certificates_look("/");
   snapshots = virDomainSnapshotNum(domain, 0);
   ret_facts->snapshots = snapshots > 0 ? (unsigned)snapshots : 0;
   if (ret_facts->cpu_unchecked && has_comparable_cpu(ret_facts))

@@ -74,6 +74,9 @@ void fake_survey_domain(json_t *domain, json_t *host, MigDomainFacts *facts) {
   facts->io_error = json_is_true(json_object_get(domain, "io_error"));
   facts->job = mig_store_string(facts->store, text_of(domain, "job"));
   facts->snapshots = (unsigned)number_of(domain, "snapshots", 0);
+  if (json_is_boolean(json_object_get(host, "certificates")))
+    facts->certificates =
+        json_is_true(json_object_get(host, "certificates")) ? MIG_SIGHT_PRESENT : MIG_SIGHT_ABSENT;
   for (size_t i = 0; i < facts->n_disks; i++) {
     MigDisk *disk = &facts->disks[i];
     json_t *script = json_object_get(disks, disk->target);

@@ -137,6 +137,18 @@ test_machine_type() {
     ok "... by its name, with what there is" shows MACHINE_TYPE pc-q35-7.2
 }
 
+test_tls() {
+    mkdir -p "$LAB_DIR/tls"
+    printf 'migrate_tls_x509_cert_dir = "%s"\n' "$LAB_DIR/tls" >>"$LAB_DIR/node-a/etc-libvirt/qemu.conf"
+    is "TLS that is required, and no certificates here" "$(blockers plain -o tls=require)" TLS_CERTIFICATES
+    ctl a -j migrate plain "$target" -o tls=require >/dev/null
+    is "... of which a job dies before anything moves" "$(job a plain '[.phase, .failure.cause, .started_usec_realtime] | tostring')" \
+        '["failed","REFUSED",null]'
+    : >"$LAB_DIR/tls/ca-cert.pem"
+    is "... with a directory that has some, it is the target that may have none" "$(blockers plain -o tls=require)" ""
+    ok "... and that is a warning" shows TLS_UNSEEN "Whether the target has"
+}
+
 test_six_at_once() {
     local six="NAME_TAKEN DISK_LOCAL CPU_INCOMPATIBLE MACHINE_TYPE TARGET_MEMORY INTERFACE_MISSING" status=0 times
     set_free_memory b 32768
@@ -222,6 +234,7 @@ test_disks
 test_unlike_cpu
 test_bridge
 test_machine_type
+test_tls
 test_six_at_once
 test_waiting
 test_target_away

@@ -294,6 +294,9 @@ static const Row rows[] = {
     {"DEVICE_UNSEEN",
      {"<graphics type='vnc'/>", .target = "{'devices': null}"},
      {"<graphics type='vnc'/>", .target = "{'devices': ['vnc']}"}},
+    {"TLS_CERTIFICATES",
+     {.source = "{'certificates': false}", .policy = "tls=require"},
+     {.source = "{'certificates': true}", .policy = "tls=require"}},
     {"TLS_UNSEEN", {.policy = "tls=require"}, {.policy = "tls=yes"}},
     {"TLS_CONTROL", {.policy = "tls=require"}, {.policy = "tls=no"}},
 };
