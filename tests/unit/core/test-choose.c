@@ -271,7 +271,6 @@ static void row_plays(void **state) {
 
 int main(void) {
   Tests tests = {0};
-  count_allocations();
   TESTS_ADD_ROWS(&tests, row_plays, rows);
   return tests_run(&tests, "choose");
 }
