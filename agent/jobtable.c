@@ -32,17 +32,29 @@ void job_table_free(JobTable *table) {
   g_free(table);
 }
 
-void job_table_add(JobTable *table, Job *job) {
-  guint at = table->all->len;
+/* New jobs come last; records are read back in any order, ten thousand of them perhaps. */
+static guint place_of(const JobTable *table, uint64_t seq) {
+  guint low = 0, high = table->all->len;
 
+  if (high == 0 || ((const Job *)table->all->pdata[high - 1])->seq <= seq)
+    return high;
+  while (low < high) {
+    guint middle = low + (high - low) / 2;
+
+    if (((const Job *)table->all->pdata[middle])->seq <= seq)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+void job_table_add(JobTable *table, Job *job) {
   if (job->seq == 0)
     job->seq = table->last_seq + 1;
   table->last_seq = MAX(table->last_seq, job->seq);
 
-  /* Records are read back in any order; new jobs come last and find their place at once. */
-  while (at > 0 && ((Job *)table->all->pdata[at - 1])->seq > job->seq)
-    at--;
-  g_ptr_array_insert(table->all, (gint)at, job);
+  g_ptr_array_insert(table->all, (gint)place_of(table, job->seq), job);
   g_hash_table_insert(table->by_id, job->id, job);
   if (job->request_key)
     g_hash_table_insert(table->by_request_key, job->request_key, job);
