@@ -4,6 +4,7 @@
 
 #include "agent/admit.h"
 #include "agent/bandwidth.h"
+#include "agent/incoming.h"
 #include "agent/jobjson.h"
 #include "agent/lifecycle.h"
 #include "agent/log.h"
@@ -18,6 +19,9 @@
 
 /* How late a deadline or a timeout may be seen. */
 #define TICK_MS 250
+
+/* So many questions about incoming domains at a time. */
+#define ERRAND_THREADS 4
 
 uint64_t agent_now_ms(void) {
   return (uint64_t)g_get_monotonic_time() / 1000;
@@ -55,6 +59,8 @@ static void on_hypervisor_state(Hypervisor *hypervisor, gpointer user_data) {
   }
   if (agent->status_changed)
     agent->status_changed(agent);
+  if (state->reachable)
+    incoming_look_at_all(agent);
   admit_jobs(agent);
 }
 
@@ -209,6 +215,8 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   agent->lookup = lookup_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
   agent->checker =
       checker_new(driver, agent->hypervisor, context, config->connect_timeout_ms, config->prepare_timeout_ms);
+  agent->errands =
+      errands_new(driver, agent->hypervisor, context, ERRAND_THREADS, config->connect_timeout_ms);
   agent->tick = start_timer(agent, TICK_MS, on_tick);
   agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
   adopt_jobs(agent);
@@ -222,12 +230,14 @@ bool agent_free(Agent *agent) {
   if (!agent)
     return true;
   agent->status_changed = NULL;
+  agent->ending = true;
   stop_timer(&agent->tick);
   stop_timer(&agent->watch_tick);
   logind_free(agent->logind);
   metrics_close(agent);
   lookup_free(agent->lookup);
   checker_free(agent->checker);
+  errands_free(agent->errands);
   all = job_table_all(agent->jobs);
   for (guint i = 0; i < all->len; i++) {
     recorder_end(agent, all->pdata[i]);
@@ -256,10 +266,14 @@ bool agent_free(Agent *agent) {
 
 char *agent_describe(const Agent *agent) {
   const HypervisorState *state = agent->hypervisor ? hypervisor_get_state(agent->hypervisor) : NULL;
+  unsigned moving = job_queue_count_running(agent->queue);
+  uint64_t reserved_bytes;
+  unsigned incoming = incoming_count(agent, &reserved_bytes);
+  g_autofree char *coming = incoming > 0 ? g_strdup_printf(", %u awaited or coming", incoming) : g_strdup("");
 
-  return g_strdup_printf("%s%s%u moving, %u waiting; libvirtd %s",
+  return g_strdup_printf("%s%s%u moving, %u waiting%s; libvirtd %s",
                          agent->host_down.on ? "the host goes down; " : "",
-                         agent->cordon.on ? "cordoned; " : "", job_queue_count_running(agent->queue),
-                         job_table_count_unfinished(agent->jobs) - job_queue_count_running(agent->queue),
+                         agent->cordon.on ? "cordoned; " : "", moving,
+                         job_table_count_unfinished(agent->jobs) - moving - incoming, coming,
                          state && state->reachable ? "answers" : "does not answer");
 }

@@ -5,6 +5,7 @@
 #include "agent/checker.h"
 #include "agent/config.h"
 #include "agent/cordon.h"
+#include "agent/errand.h"
 #include "agent/historystore.h"
 #include "agent/hostdown.h"
 #include "agent/hypervisor.h"
@@ -28,6 +29,7 @@ typedef struct Agent {
   Hypervisor *hypervisor;
   Lookup *lookup;
   Checker *checker;
+  Errands *errands; /* of incoming jobs */
   Store *store;
   HistoryStore *histories; /* of recorder.c; NULL: they cannot be kept */
   JobTable *jobs;
@@ -44,6 +46,7 @@ typedef struct Agent {
   gid_t group_gid; /* (gid_t)-1: there is no such group */
   int64_t started_usec;
   unsigned starting; /* calls of Start that wait for libvirtd */
+  bool ending;       /* agent_free() is at work */
   bool store_failing;
   bool histories_failing;
   bool hypervisor_said; /* what was last said of libvirtd in the journal: that it answers */

@@ -44,24 +44,32 @@ static const char *find_fault_with_uri(const char *target) {
   return NULL;
 }
 
-bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target) {
-  const char *target = get_text(parameters, "target");
-  const char *migrate_uri = get_text(parameters, "migrate_uri");
-  const ConfigTarget *configured = config_find_target(agent->config, target);
+bool asked_find_place(Agent *agent, VarlinkCall *call, const char *text, AskedTarget *ret_place) {
+  const ConfigTarget *configured = config_find_target(agent->config, text);
   const char *fault;
 
   if (configured) {
-    *ret_target = (AskedTarget){.name = configured->name,
-                                .libvirt_uri = configured->libvirt_uri,
-                                .migrate_uri = migrate_uri ? migrate_uri : configured->migrate_uri};
+    *ret_place = (AskedTarget){.name = configured->name,
+                               .libvirt_uri = configured->libvirt_uri,
+                               .migrate_uri = configured->migrate_uri};
     return true;
   }
-  fault = find_fault_with_uri(target);
+  fault = find_fault_with_uri(text);
   if (fault) {
-    methods_error(call, "NoSuchTarget", json_pack("{ss ss}", "target", target, "message", fault));
+    methods_error(call, "NoSuchTarget", json_pack("{ss ss}", "target", text, "message", fault));
     return false;
   }
-  *ret_target = (AskedTarget){.libvirt_uri = target, .migrate_uri = migrate_uri};
+  *ret_place = (AskedTarget){.libvirt_uri = text};
+  return true;
+}
+
+bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target) {
+  const char *migrate_uri = get_text(parameters, "migrate_uri");
+
+  if (!asked_find_place(agent, call, get_text(parameters, "target"), ret_target))
+    return false;
+  if (migrate_uri)
+    ret_target->migrate_uri = migrate_uri;
   return true;
 }
 

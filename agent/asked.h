@@ -24,6 +24,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AskedGoals, asked_goals_clear)
 /* All answer the call and return false if what it asks for cannot be. */
 bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target);
 
+/* The same for a place of any name: a [Target], or a URI. */
+bool asked_find_place(Agent *agent, VarlinkCall *call, const char *text, AskedTarget *ret_place);
+
 /* Looks at what can be said without the domain. */
 bool asked_take_goals(Agent *agent, VarlinkCall *call, json_t *parameters, AskedGoals *ret_asked);
 

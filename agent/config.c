@@ -33,6 +33,14 @@ static const Setting agent_keys[] = {
      config_parse_rate,
      offsetof(Config, max_bandwidth_bytes_per_s),
      {0, UINT64_C(1) << 40, 0}},
+    {"MaxIncoming", "2", config_parse_count, offsetof(Config, max_incoming), {1, 1000, 0}},
+    {"LeaseTimeout",
+     "5min",
+     config_parse_ms,
+     offsetof(Config, lease_timeout_ms),
+     {1 * SECOND, 1 * DAY, SECOND}},
+    {"IncomingURI", "", config_parse_libvirt_uri, offsetof(Config, incoming_uri), {0}},
+    {"IncomingMigrateURI", "", config_parse_migrate_uri, offsetof(Config, incoming_migrate_uri), {0}},
     {"MaxJobs", "10000", config_parse_count, offsetof(Config, max_jobs), {1, 1000000, 0}},
     {"KeepFinished", "1000", config_parse_count, offsetof(Config, keep_finished), {0, 1000000, 0}},
     {"KeepFinishedSec",
@@ -110,6 +118,8 @@ void config_free(Config *config) {
     return;
   g_free(config->group);
   g_free(config->metrics_file);
+  g_free(config->incoming_uri);
+  g_free(config->incoming_migrate_uri);
   config_policy_clear(&config->node_policy);
   g_ptr_array_unref(config->targets);
   g_ptr_array_unref(config->policies);

@@ -56,6 +56,7 @@ void job_free(Job *job) {
   g_free(job->failure.libvirt_message);
   g_free(job->evidence);
   g_free(job->recovery.error);
+  job_lease_free(job->lease);
   g_ptr_array_unref(job->events);
   g_clear_pointer(&job->findings, g_ptr_array_unref);
   g_clear_pointer(&job->final_reply, g_bytes_unref);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/goals.h"
+#include "agent/joblease.h"
 #include "libmigrate/core/admission.h"
 #include "libmigrate/core/monitor.h"
 #include "libmigrate/core/policy.h"
@@ -78,6 +79,7 @@ struct Job {
   MigPlan plan;
 
   MigSettleRecord record; /* once it was started: what actions on a domain may rest on */
+  JobLease *lease;        /* of an incoming job; else NULL */
 
   MigPhase phase;
   MigStage stage;

@@ -219,6 +219,10 @@ json_t *check_report_to_json(const MigCheckReport *report) {
   return array;
 }
 
+json_t *job_findings_to_json(const Job *job) {
+  return findings_to_json(job->findings);
+}
+
 static json_t *result_to_json(const Job *job) {
   json_t *object = json_object();
 
@@ -277,6 +281,10 @@ static json_t *job_common(const Job *job) {
   set_string(object, "direction", mig_direction_name(job->direction));
   json_object_set_new_nocheck(object, "domain", domain_to_json(job));
   json_object_set_new_nocheck(object, "target", target_to_json(job));
+  if (job->lease)
+    set_string(object, "source", job->lease->source);
+  if (job->lease && job->lease->leased && !job_is_final(job))
+    json_object_set_new_nocheck(object, "lease", job_lease_to_json(job));
   json_object_set_new_nocheck(object, "revision", json_count(job->revision));
   set_string(object, "phase", mig_phase_name(job->phase));
   set_string(object, "stage", mig_stage_name(job->stage));
@@ -410,6 +418,8 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
     json_object_set_new_nocheck(agent, "plan", plan_to_json(&job->plan));
     json_object_set_new_nocheck(agent, "before", facts_to_json(&job->record));
   }
+  if (job->lease)
+    json_object_set_new_nocheck(agent, "lease", job_lease_to_record(job->lease));
   json_object_set_new_nocheck(wire, "events", events_to_json(job, JOB_EVENTS_MAX));
   if (job->failure.cause != MIG_CAUSE_NONE)
     json_object_set_new_nocheck(wire, "failure", failure_to_json(&job->failure));
@@ -598,6 +608,8 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->phase = (MigPhase)phase;
   job->stage = (MigStage)get_enum_or_zero(wire, "stage", mig_stage_from_name);
   job->direction = (MigDirection)get_enum_or_zero(wire, "direction", mig_direction_from_name);
+  if (job->direction == MIG_DIRECTION_INCOMING)
+    job->lease = job_lease_from_record(json_object_get(agent, "lease"));
   job->domain_name = get_string(domain, "name");
   uuid = get_string(domain, "uuid");
   if (uuid)

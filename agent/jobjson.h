@@ -28,6 +28,9 @@ typedef struct JobContext {
 /* The interface's type Job. */
 json_t *job_to_json(const Job *job, const JobContext *context, JobView view);
 
+/* The interface's []Finding: what was found of the job; empty if nothing was. */
+json_t *job_findings_to_json(const Job *job);
+
 /* The interface's name for a way, as the stage that it leads to; for MIG_WAY_COUNT: none. */
 const char *way_to_stage_name(MigWay way);
 

@@ -9,6 +9,7 @@
 #include "agent/lifecycle.h"
 
 #include "agent/admit.h"
+#include "agent/incoming.h"
 #include "agent/jobjson.h"
 #include "agent/log.h"
 #include "agent/recorder.h"
@@ -93,7 +94,13 @@ static char *format_ms(bool have, uint64_t ms) {
 static void log_end(const Job *job) {
   g_autofree char *total = format_ms(job->have_total_time, job->total_time_ms);
 
-  if (job->phase == MIG_PHASE_SUCCEEDED && job->have_downtime)
+  if (job->lease && job->phase == MIG_PHASE_SUCCEEDED)
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "came here in %s", total);
+  else if (job->lease)
+    log_job(job, job->phase == MIG_PHASE_ABORTED ? LOG_NOTICE : LOG_WARNING,
+            job->phase == MIG_PHASE_ABORTED ? NAMES_MESSAGE_JOB_ABORTED : NAMES_MESSAGE_JOB_FAILED,
+            "did not come (%s): %s", mig_cause_name(job->failure.cause), job->failure.message);
+  else if (job->phase == MIG_PHASE_SUCCEEDED && job->have_downtime)
     log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "moved to %s in %s, stopped for %" PRIu64 " ms",
             job->target_name ? job->target_name : job->target_uri, total, job->downtime_ms);
   else if (job->phase == MIG_PHASE_SUCCEEDED)
@@ -133,6 +140,7 @@ MigPhase lifecycle_phase_of_cause(MigCause cause) {
   switch (cause) {
   case MIG_CAUSE_USER_ABORT:
   case MIG_CAUSE_DEADLINE:
+  case MIG_CAUSE_LEASE_EXPIRED:
   case MIG_CAUSE_NO_PROGRESS:
   case MIG_CAUSE_LINK_STALLED:
   case MIG_CAUSE_NOT_CONVERGING:
@@ -221,6 +229,8 @@ LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const
 LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who) {
   g_autofree char *why = g_strdup_printf("on request of %s", who);
 
+  if (job->lease && !job_is_final(job))
+    return incoming_release(agent, job, who) ? LIFECYCLE_ABORT_ASKED : LIFECYCLE_ABORT_INCOMING;
   return lifecycle_take_back(agent, job, MIG_CAUSE_USER_ABORT, why);
 }
 
@@ -244,6 +254,8 @@ static void on_pause_recorded(const char *id, const GError *error, gpointer user
 }
 
 const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who) {
+  if (job->lease)
+    return "it comes from another node, whose agent steers it: complete it there";
   if (job->phase != MIG_PHASE_MIGRATING || !job->run || !run_may_be_moving(job->run))
     return "only a job that is migrating can be completed by force";
   if (job->stage == MIG_STAGE_POST_COPY)
@@ -314,6 +326,10 @@ bool lifecycle_tune(Agent *agent, Job *job, const MigPolicy *changes, const char
 /* --- the start of the agent, the clock, libvirt's events --- */
 
 void lifecycle_adopt(Agent *agent, Job *job) {
+  if (job->lease) {
+    incoming_adopt(agent, job);
+    return;
+  }
   switch (job->phase) {
   case MIG_PHASE_PENDING:
     admit_push(agent, job);
@@ -361,7 +377,9 @@ void lifecycle_tick(Agent *agent) {
   for (guint i = 0; i < unfinished->len; i++) {
     Job *job = unfinished->pdata[i];
 
-    if (job->run)
+    if (job->lease)
+      incoming_tick(agent, job, now_ms);
+    else if (job->run)
       run_tick(job->run, now_ms);
   }
   admit_tick(agent);
@@ -371,7 +389,9 @@ void lifecycle_tick(Agent *agent) {
 void lifecycle_handle_event(Agent *agent, const MigVirtEvent *event) {
   Job *job = job_table_find_active(agent->jobs, event->uuid);
 
-  if (job && job->run)
+  if (!job || job->lease)
+    incoming_handle_event(agent, job, event);
+  else if (job->run)
     run_handle_event(job->run, event);
 }
 

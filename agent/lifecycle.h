@@ -15,7 +15,8 @@ void lifecycle_accept(Agent *agent, Job *job, LifecycleAcceptedFunc done, gpoint
 typedef enum LifecycleAbort {
   LIFECYCLE_ABORT_ASKED,
   LIFECYCLE_ABORT_OVER,
-  LIFECYCLE_ABORT_POST_COPY
+  LIFECYCLE_ABORT_POST_COPY,
+  LIFECYCLE_ABORT_INCOMING /* it comes here, and its source alone can end that */
 } LifecycleAbort;
 
 /* Asks for the end of a job. `who` is for the record. The caller writes the record (lifecycle_save()). */

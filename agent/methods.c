@@ -4,6 +4,7 @@
 #include "agent/methods.h"
 
 #include "agent/access.h"
+#include "agent/incoming.h"
 #include "agent/jobjson.h"
 #include "agent/lifecycle.h"
 #include "agent/log.h"
@@ -49,9 +50,7 @@ bool methods_refuse_conflict(VarlinkCall *call, const MigPolicy *policy) {
   return true;
 }
 
-/* The job that the call is about, or NULL: answered with why not. */
-static Job *find_job(Agent *agent, VarlinkCall *call, json_t *parameters) {
-  const char *text = get_text(parameters, "job");
+Job *methods_find_job(Agent *agent, VarlinkCall *call, const char *text) {
   g_autoptr(GPtrArray) candidates = NULL;
   json_t *ids;
   Job *job = NULL;
@@ -70,6 +69,10 @@ static Job *find_job(Agent *agent, VarlinkCall *call, json_t *parameters) {
     return NULL;
   }
   return NULL;
+}
+
+static Job *find_job(Agent *agent, VarlinkCall *call, json_t *parameters) {
+  return methods_find_job(agent, call, get_text(parameters, "job"));
 }
 
 static void method_get(VarlinkCall *call, json_t *parameters, gpointer user_data) {
@@ -170,8 +173,7 @@ static void on_saved_reply(const char *id, const GError *error, gpointer user_da
     methods_error(call, "NoSuchJob", json_pack("{ss}", "job", id));
 }
 
-/* Answers with the job once its record, as it is now, is on stable storage. */
-static void reply_when_saved(Agent *agent, Job *job, VarlinkCall *call) {
+void methods_reply_when_saved(Agent *agent, Job *job, VarlinkCall *call) {
   SavedReply *reply = g_new0(SavedReply, 1);
 
   reply->agent = agent;
@@ -179,33 +181,35 @@ static void reply_when_saved(Agent *agent, Job *job, VarlinkCall *call) {
   lifecycle_save(agent, job, on_saved_reply, reply);
 }
 
-static void refuse_abort(VarlinkCall *call, const Job *job, const char *message) {
+void methods_refuse_abort(VarlinkCall *call, const Job *job, LifecycleAbort why) {
+  static const char *const messages[] = {
+      [LIFECYCLE_ABORT_ASKED] = "",
+      [LIFECYCLE_ABORT_OVER] = "the job is over already",
+      [LIFECYCLE_ABORT_POST_COPY] =
+          "the guest runs at the target already and its newest memory is there: ending the move now would "
+          "lose the guest; let it finish",
+      [LIFECYCLE_ABORT_INCOMING] =
+          "it has begun to come, and the agent of its source alone can end that: abort its job there",
+  };
+
   methods_error(call, "NotAbortable",
                 json_pack("{ss ss ss ss}", "job", job->id, "phase", mig_phase_name(job->phase), "stage",
-                          mig_stage_name(job->stage), "message", message));
+                          mig_stage_name(job->stage), "message", messages[why]));
 }
 
 static void method_abort(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   Agent *agent = user_data;
   Job *job = find_job(agent, call, parameters);
   g_autofree char *who = methods_describe_peer(call);
+  LifecycleAbort outcome;
 
   if (!job)
     return;
-  switch (lifecycle_abort(agent, job, who)) {
-  case LIFECYCLE_ABORT_ASKED:
-    reply_when_saved(agent, job, call);
-    return;
-  case LIFECYCLE_ABORT_OVER:
-    refuse_abort(call, job, "the job is over already");
-    return;
-  case LIFECYCLE_ABORT_POST_COPY:
-    refuse_abort(
-        call, job,
-        "the guest runs at the target already and its newest memory is there: ending the move now would "
-        "lose the guest; let it finish");
-    return;
-  }
+  outcome = lifecycle_abort(agent, job, who);
+  if (outcome == LIFECYCLE_ABORT_ASKED)
+    methods_reply_when_saved(agent, job, call);
+  else
+    methods_refuse_abort(call, job, outcome);
 }
 
 static void method_tune(VarlinkCall *call, json_t *parameters, gpointer user_data) {
@@ -227,6 +231,12 @@ static void method_tune(VarlinkCall *call, json_t *parameters, gpointer user_dat
                   json_pack("{ss ss}", "key", "", "message", "the job is over already"));
     return;
   }
+  if (job->lease) {
+    methods_error(call, "InvalidPolicy",
+                  json_pack("{ss ss}", "key", "", "message",
+                            "it comes from another node, whose agent steers it: tune its job there"));
+    return;
+  }
   merged = job->policy;
   mig_policy_merge(&merged, &changes);
   if (methods_refuse_conflict(call, &merged))
@@ -239,7 +249,7 @@ static void method_tune(VarlinkCall *call, json_t *parameters, gpointer user_dat
     methods_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
     return;
   }
-  reply_when_saved(agent, job, call);
+  methods_reply_when_saved(agent, job, call);
 }
 
 static void refuse_complete(VarlinkCall *call, const Job *job, const char *message) {
@@ -263,7 +273,7 @@ static void method_complete(VarlinkCall *call, json_t *parameters, gpointer user
   if (refusal)
     refuse_complete(call, job, refusal);
   else
-    reply_when_saved(agent, job, call);
+    methods_reply_when_saved(agent, job, call);
 }
 
 /* --- the node --- */
@@ -287,12 +297,28 @@ static json_t *config_targets(const Config *config) {
   return targets;
 }
 
+/* Leases that wait for what is to come are in no queue. */
+static unsigned count_leases(const Agent *agent) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+  unsigned n = 0;
+
+  for (guint i = 0; i < all->len; i++) {
+    const Job *job = all->pdata[i];
+
+    n += job->lease && job->phase == MIG_PHASE_PENDING;
+  }
+  return n;
+}
+
 static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   Agent *agent = user_data;
   const HypervisorState *state = hypervisor_get_state(agent->hypervisor);
   const Config *config = agent->config;
   json_t *policies = json_array();
   json_t *warnings = json_array();
+  g_autofree char *incoming_at = incoming_uri(agent);
+  uint64_t reserved_bytes;
+  unsigned incoming = incoming_count(agent, &reserved_bytes);
   json_t *node;
 
   for (guint i = 0; i < config->policies->len; i++)
@@ -303,10 +329,14 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
                    HANDOFFD_VERSION, "libvirt_uri", hypervisor_get_uri(agent->hypervisor),
                    "libvirt_reachable", (int)state->reachable, "max_outgoing", (int)config->max_outgoing,
                    "outgoing_running", (int)job_queue_count_running(agent->queue), "pending",
-                   (int)job_table_count_pending(agent->jobs), "finished_kept",
+                   (int)(job_table_count_pending(agent->jobs) - count_leases(agent)), "finished_kept",
                    (int)job_table_count_final(agent->jobs), "targets", config_targets(config), "policy",
                    policy_to_json(&config->node_policy.policy), "policies", policies, "warnings", warnings,
                    "started_usec_realtime", (json_int_t)agent->started_usec);
+  json_object_set_new(node, "max_incoming", json_integer(config->max_incoming));
+  json_object_set_new(node, "incoming", json_integer(incoming));
+  json_object_set_new(node, "reserved_bytes", json_integer((json_int_t)reserved_bytes));
+  json_object_set_new(node, "incoming_uri", json_string(incoming_at));
   if (state->reachable) {
     g_autofree char *libvirt = format_version(state->facts.libvirt_version);
     g_autofree char *hypervisor = format_version(state->facts.hypervisor_version);
@@ -326,6 +356,8 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
 
 static const VarlinkMethod methods[] = {
     {"Start", methods_start, false},
+    {"Prepare", methods_prepare, false},
+    {"Release", methods_release, false},
     {"Get", method_get, false},
     {"List", method_list, false},
     {"Watch", method_watch, true},

@@ -3,12 +3,17 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "agent/lifecycle.h"
 
 /* Serves the interface on the agent's server. */
 bool methods_register(Agent *agent, GError **error);
 
 /* start.c: a method with a life of its own, since it waits for libvirtd and for the disk. */
 void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data);
+
+/* reserve.c: likewise */
+void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data);
+void methods_release(VarlinkCall *call, json_t *parameters, gpointer user_data);
 
 /* getpolicy.c */
 void methods_get_policy(VarlinkCall *call, json_t *parameters, gpointer user_data);
@@ -24,6 +29,15 @@ char *methods_describe_peer(const VarlinkCall *call);
 
 /* An error of the interface by its short name. Takes `parameters`. */
 void methods_error(VarlinkCall *call, const char *name, json_t *parameters);
+
+/* The job that the call's parameter is about, or NULL: answered with why not. */
+Job *methods_find_job(Agent *agent, VarlinkCall *call, const char *text);
+
+/* Answers with the job once its record, as it is now, is on stable storage. */
+void methods_reply_when_saved(Agent *agent, Job *job, VarlinkCall *call);
+
+/* The job cannot be aborted, or its lease be given back. */
+void methods_refuse_abort(VarlinkCall *call, const Job *job, LifecycleAbort why);
 
 /* Answers with PolicyConflict if keys of the policy exclude each other whatever the domain and the target are. True: it
  * has been answered. */

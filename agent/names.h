@@ -105,6 +105,12 @@
 /* a caller may not do what it asked for */
 #define NAMES_MESSAGE_ACCESS_DENIED "e18ea6a3bedb4f39a941ed5ae7c5efca"
 
+/* a place is held for a domain that is to come here */
+#define NAMES_MESSAGE_LEASE_GRANTED "44b4399f815a40ea83ab56246d39682e"
+
+/* an image that was made for a domain which did not come was removed */
+#define NAMES_MESSAGE_IMAGE_REMOVED "01ee8a68a24942509dfb741ab2f84929"
+
 /* Fields, beside the journal's own MESSAGE, MESSAGE_ID, PRIORITY and ERRNO. Units are in the names. */
 #define NAMES_FIELD_JOB_ID            "JOB_ID"
 #define NAMES_FIELD_REQUEST_KEY       "REQUEST_KEY"

@@ -8,14 +8,11 @@
  * repeats its key while the first call still waits for the disk waits along. */
 #include "agent/methods.h"
 
+#include "agent/accept.h"
 #include "agent/asked.h"
 #include "agent/lifecycle.h"
-#include "agent/log.h"
-#include "agent/view.h"
 
 #include <string.h>
-
-#define REQUEST_KEY_MAX 128
 
 typedef struct Start {
   Agent *agent;
@@ -27,8 +24,7 @@ typedef struct Start {
   char *migrate_uri;
   AskedGoals asked;
   bool even_if_cordoned;
-  char *request_key;
-  char *digest;
+  RequestKey key;
 } Start;
 
 static void start_free(Start *start) {
@@ -42,8 +38,7 @@ static void start_free(Start *start) {
   g_free(start->target_uri);
   g_free(start->migrate_uri);
   asked_goals_clear(&start->asked);
-  g_free(start->request_key);
-  g_free(start->digest);
+  request_key_clear(&start->key);
   g_free(start);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Start, start_free)
@@ -54,22 +49,6 @@ static const char *get_text(json_t *parameters, const char *key) {
 
 /* --- what can be said at once --- */
 
-static bool take_request_key(Start *start, json_t *parameters) {
-  const char *key = get_text(parameters, "request_key");
-  bool ok = true;
-
-  if (!key)
-    return true;
-  for (const char *p = key; *p; p++)
-    ok = ok && g_ascii_isprint(*p);
-  if (!ok || !*key || strlen(key) > REQUEST_KEY_MAX) {
-    varlink_call_invalid_parameter(start->call, "request_key");
-    return false;
-  }
-  start->request_key = g_strdup(key);
-  return true;
-}
-
 static bool take_target(Start *start, json_t *parameters) {
   AskedTarget target;
 
@@ -79,78 +58,6 @@ static bool take_target(Start *start, json_t *parameters) {
   start->target_uri = g_strdup(target.libvirt_uri);
   start->migrate_uri = g_strdup(target.migrate_uri);
   return true;
-}
-
-/* Of all that the caller asked for but the key itself. */
-static char *digest_of(json_t *parameters) {
-  json_t *copy = json_copy(parameters);
-  char *text, *digest;
-
-  json_object_del(copy, "request_key");
-  text = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
-  digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
-  free(text);
-  json_decref(copy);
-  return digest;
-}
-
-/* --- answers --- */
-
-static void reply_with(VarlinkCall *call, const Agent *agent, const Job *job, bool created) {
-  varlink_call_reply(
-      call, json_pack("{so sb}", "job", view_job(agent, job, JOB_VIEW_FULL), "created", (int)created), false);
-}
-
-typedef struct Repeated {
-  Agent *agent;
-  VarlinkCall *call;
-} Repeated;
-
-static void on_repeated_saved(const char *id, const GError *error, gpointer user_data) {
-  g_autofree Repeated *repeated = user_data;
-  g_autoptr(VarlinkCall) call = repeated->call;
-  Job *job = job_table_find_id(repeated->agent->jobs, id);
-
-  if (error || !job)
-    methods_error(call, "StoreFailed",
-                  json_pack("{ss}", "message", error ? error->message : "the job is gone"));
-  else
-    reply_with(call, repeated->agent, job, false);
-}
-
-/* True: the key is known, and the call has been answered or will be. */
-static bool answer_known_key(Start *start) {
-  Job *job = start->request_key ? job_table_find_request_key(start->agent->jobs, start->request_key) : NULL;
-  Repeated *repeated;
-
-  if (!job)
-    return false;
-  if (g_strcmp0(job->request_digest, start->digest) != 0) {
-    methods_error(start->call, "RequestKeyConflict",
-                  json_pack("{ss ss}", "request_key", start->request_key, "job", job->id));
-    return true;
-  }
-  if (job->durable) {
-    reply_with(start->call, start->agent, job, false);
-    return true;
-  }
-  repeated = g_new0(Repeated, 1);
-  repeated->agent = start->agent;
-  repeated->call = varlink_call_ref(start->call);
-  lifecycle_save(start->agent, job, on_repeated_saved, repeated);
-  return true;
-}
-
-static bool has_room(Start *start) {
-  const Agent *agent = start->agent;
-  unsigned unfinished = job_table_count_unfinished(agent->jobs);
-
-  if (unfinished + agent->starting <= agent->config->max_jobs)
-    return true;
-  log_message(LOG_WARNING, NAMES_MESSAGE_LIMIT_REACHED, NULL, 0,
-              "%u jobs are unfinished: no more are taken (MaxJobs=%u)", unfinished, agent->config->max_jobs);
-  methods_error(start->call, "TooManyJobs", json_pack("{si}", "limit", (int)agent->config->max_jobs));
-  return false;
 }
 
 /* Those who empty the node go on. */
@@ -166,14 +73,14 @@ static void on_accepted(Agent *agent, Job *job, const GError *error, gpointer us
   if (error)
     methods_error(start->call, "StoreFailed", json_pack("{ss}", "message", error->message));
   else
-    reply_with(start->call, agent, job, true);
+    accept_reply(agent, start->call, job, true);
 }
 
 static Job *make_job(Start *start, const MigDomainFacts *facts, const Goals *goals) {
   Job *job = job_new();
 
-  job->request_key = g_strdup(start->request_key);
-  job->request_digest = g_strdup(start->digest);
+  job->request_key = g_strdup(start->key.key);
+  job->request_digest = g_strdup(start->key.digest);
   job->domain_name = g_strdup(facts->name);
   g_strlcpy(job->domain_uuid, facts->uuid, sizeof job->domain_uuid);
   job->memory_bytes = facts->memory_bytes;
@@ -197,7 +104,7 @@ static void on_domain(const LookupAnswer *answer, const GError *error, gpointer 
     asked_reply_lookup_error(agent, start->call, start->domain, error);
     return;
   }
-  if (answer_known_key(start))
+  if (accept_answer_known(agent, start->call, &start->key))
     return;
   busy = job_table_find_active(agent->jobs, answer->facts.uuid);
   if (busy) {
@@ -222,11 +129,11 @@ void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   start->counted = true;
   start->call = varlink_call_ref(call);
   start->domain = g_strdup(get_text(parameters, "domain"));
-  start->digest = digest_of(parameters);
   start->even_if_cordoned = json_is_true(json_object_get(parameters, "even_if_cordoned"));
-  if (!take_request_key(start, parameters) || answer_known_key(start) || refuse_if_cordoned(start) ||
-      !take_target(start, parameters) ||
-      !asked_take_goals(start->agent, start->call, parameters, &start->asked) || !has_room(start))
+  if (!request_key_take(call, parameters, &start->key) ||
+      accept_answer_known(start->agent, call, &start->key) || refuse_if_cordoned(start) ||
+      !take_target(start, parameters) || !asked_take_goals(start->agent, call, parameters, &start->asked) ||
+      !accept_has_room(start->agent, call))
     return;
   lookup_domain(start->agent->lookup, start->domain, false, on_domain, start);
   (void)g_steal_pointer(&start);

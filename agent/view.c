@@ -13,7 +13,11 @@ json_t *view_job(const Agent *agent, const Job *job, JobView view) {
   JobContext context = {.now_ms = agent_now_ms(), .now_usec = g_get_real_time()};
   g_autofree char *message = NULL;
 
-  if (job->phase == MIG_PHASE_PENDING) {
+  if (job->lease) {
+    context.pending_reason = "LEASED";
+    context.pending_message = "its place is held; nothing of it has come yet";
+    context.pending_until_usec = job->lease->expires_usec;
+  } else if (job->phase == MIG_PHASE_PENDING) {
     JobPending pending;
 
     job_queue_explain(agent->queue, job, context.now_ms, &pending);
@@ -36,7 +40,10 @@ json_t *view_job_reply(const Agent *agent, const Job *job, JobView view) {
 json_t *view_summary(const Agent *agent, const Job *job) {
   JobContext context = {0};
 
-  if (job->phase == MIG_PHASE_PENDING) {
+  if (job->lease) {
+    context.pending_reason = "LEASED";
+    context.pending_until_usec = job->lease->expires_usec;
+  } else if (job->phase == MIG_PHASE_PENDING) {
     context.queue_position = job_queue_position(job);
     context.pending_reason = job_queue_reason(agent->queue, job);
     context.pending_until_usec = admit_until_usec(agent, job);

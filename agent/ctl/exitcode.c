@@ -65,6 +65,8 @@ static const CauseRow causes[] = {
                                               "Start the move again when that is settled."},
     [MIG_CAUSE_HOST_SHUTDOWN] =
         {false, "Start the move again when the host is up. To empty a host, drain it before it goes down."},
+    [MIG_CAUSE_LEASE_EXPIRED] = {true,
+                                 "Prepare it again, for longer if need be, and start the move at once."},
     [MIG_CAUSE_LIBVIRT_ERROR] =
         {false,
          "Look at the journal of libvirtd and the domain's log in /var/log/libvirt/qemu at both ends."},

@@ -57,8 +57,8 @@ bool mig_slot_release(MigSlot *slot) {
   return true;
 }
 
-bool mig_slot_expire(MigSlot *slot, int64_t now_usec, int64_t expires_usec) {
-  if (slot->came || slot->ran || slot->ending != MIG_SLOT_OPEN || now_usec < expires_usec)
+bool mig_slot_expire(MigSlot *slot, uint64_t now_ms, uint64_t expires_ms) {
+  if (slot->came || slot->ran || slot->ending != MIG_SLOT_OPEN || now_ms < expires_ms)
     return false;
   slot->ending = MIG_SLOT_EXPIRED;
   return true;

@@ -34,8 +34,8 @@ typedef struct MigSlot {
 /* It is to end. False: something has come already, and it cannot. Repeating it does no harm. */
 bool mig_slot_release(MigSlot *slot);
 
-/* True: its time is over now, and was not before. What has come has time. Both times are of the same clock. */
-bool mig_slot_expire(MigSlot *slot, int64_t now_usec, int64_t expires_usec);
+/* True: its time is over now, and was not before. What has come has time. Monotonic times. */
+bool mig_slot_expire(MigSlot *slot, uint64_t now_ms, uint64_t expires_ms);
 
 /* One look at the domain's end here. */
 typedef struct MigSlotLook {

@@ -8,7 +8,7 @@
 #define COPY          .state = E(PAUSED_MIGRATION), .job_incoming = true
 #define IMAGES        .images = true
 #define STEPS_MAX     6
-#define EXPIRES_USEC  1000
+#define EXPIRES_MS    1000
 #define AT(ms)        .now_ms = ms
 #define THEN(p, s, e) .phase = MIG_PHASE_##p, .stage = MIG_STAGE_##s, .end = MIG_SLOT_##e
 #define AWAITS        THEN(PENDING, NONE, OPEN)
@@ -108,9 +108,9 @@ static void play(void **state) {
     if (step->before == RELEASE || step->before == RELEASE_REFUSED)
       assert_int_equal(mig_slot_release(&slot), step->before == RELEASE);
     if (step->before == EXPIRE) {
-      assert_false(mig_slot_expire(&slot, EXPIRES_USEC - 1, EXPIRES_USEC));
-      assert_true(mig_slot_expire(&slot, EXPIRES_USEC, EXPIRES_USEC));
-      assert_false(mig_slot_expire(&slot, EXPIRES_USEC, EXPIRES_USEC));
+      assert_false(mig_slot_expire(&slot, EXPIRES_MS - 1, EXPIRES_MS));
+      assert_true(mig_slot_expire(&slot, EXPIRES_MS, EXPIRES_MS));
+      assert_false(mig_slot_expire(&slot, EXPIRES_MS, EXPIRES_MS));
     }
     answer = mig_slot_step(&slot, &step->look);
     if (answer.phase != step->phase || answer.stage != step->stage || answer.end != step->end ||

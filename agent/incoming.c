@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Domains that come to this node.
+ *
+ * Theory of Operation. A lease is an incoming job that waits: its record is what makes it outlive the agent, its request key
+ * what makes it safe to ask for twice, and its end what gives its place back. A migration that nobody announced gets such a
+ * job as well, when libvirt tells of its first copy.
+ *
+ * Nothing here steers a migration; the source does. This end is looked at: when libvirt tells of a change, when it answers
+ * again after a silence, and every so often besides, for an event may be lost. A look is an errand (errand.c), one at a time for
+ * each job; core/slot.c says what follows from it. Phases: preparing, while images are made; pending, while nothing has
+ * come; then migrating, recovering while the outcome is open, and the end.
+ *
+ * Images are on record before they are made, so that an agent that is killed in between knows of them. Which of them are its
+ * own it knows only of those that it saw made: the others stay where they are, and are named in the journal. */
+#include "agent/incoming.h"
+
+#include "agent/accept.h"
+#include "agent/images.h"
+#include "agent/jobjson.h"
+#include "agent/lifecycle.h"
+#include "agent/log.h"
+#include "agent/methods.h"
+
+#include <string.h>
+
+/* What an errand needs to find its way back. */
+typedef struct Back {
+  Agent *agent;
+  char id[JOB_ID_SIZE];
+  IncomingReadyFunc ready; /* or NULL */
+  gpointer user_data;
+} Back;
+
+static Back *back_new(Agent *agent, const Job *job) {
+  Back *back = g_new0(Back, 1);
+
+  back->agent = agent;
+  g_strlcpy(back->id, job->id, sizeof back->id);
+  return back;
+}
+
+/* NULL: the agent ends, or the job is over. */
+static Job *back_find(const Back *back) {
+  Job *job = back->agent->ending ? NULL : job_table_find_id(back->agent->jobs, back->id);
+
+  return job && !job_is_final(job) ? job : NULL;
+}
+
+static const char *name_of_source(const Job *job) {
+  return job->lease->source ? job->lease->source : "a node that did not say so before";
+}
+
+unsigned incoming_count(const Agent *agent, uint64_t *ret_reserved_bytes) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+  unsigned count = 0;
+
+  *ret_reserved_bytes = 0;
+  for (guint i = 0; i < all->len; i++) {
+    const Job *job = all->pdata[i];
+
+    if (!job->lease || job_is_final(job))
+      continue;
+    count++;
+    *ret_reserved_bytes += job->memory_bytes;
+  }
+  return count;
+}
+
+char *incoming_uri(const Agent *agent) {
+  if (agent->config->incoming_uri)
+    return g_strdup(agent->config->incoming_uri);
+  return g_strdup_printf("qemu+tls://%s/system", agent->hostname);
+}
+
+/* --- phases --- */
+
+/* What comes was prepared by libvirt, and only then came. */
+static void enter(Agent *agent, Job *job, MigPhase phase, const char *message) {
+  if (job->phase == phase)
+    return;
+  if (job->phase == MIG_PHASE_PENDING && phase != MIG_PHASE_PREPARING)
+    lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING, "libvirt has begun to prepare its coming");
+  if (job->phase == MIG_PHASE_PREPARING && phase == MIG_PHASE_RECOVERING)
+    lifecycle_enter_phase(agent, job, MIG_PHASE_MIGRATING, "it comes");
+  lifecycle_enter_phase(agent, job, phase, message);
+}
+
+static void note_coming(Agent *agent, Job *job, const char *why) {
+  if (job->started_usec == 0) {
+    job->started_usec = g_get_real_time();
+    job->started_ms = agent_now_ms();
+  }
+  /* It was to end for want of it. */
+  if (job->failure.cause == MIG_CAUSE_USER_ABORT) {
+    job_clear_failure(job);
+    job->abort_requested = false;
+    job_add_event(job, "warning", MIG_CAUSE_NONE, "it came before its lease was given back");
+  }
+  enter(agent, job, MIG_PHASE_MIGRATING, why);
+  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "comes here from %s", name_of_source(job));
+}
+
+static void note_stage(Job *job, MigStage stage) {
+  if (job->stage == stage)
+    return;
+  job->stage = stage;
+  job_add_event(job, "stage", MIG_CAUSE_NONE, "%s", mig_stage_name(stage));
+}
+
+/* --- the end --- */
+
+static const struct {
+  MigCause cause;
+  MigPhase phase;
+  const char *running_at;
+  const char *message;
+} ends[] = {
+    [MIG_SLOT_OPEN] = {MIG_CAUSE_INTERNAL, MIG_PHASE_FAILED, "unknown", "it has not ended"},
+    [MIG_SLOT_ARRIVED] = {MIG_CAUSE_NONE, MIG_PHASE_SUCCEEDED, "target", ""},
+    [MIG_SLOT_CANCELLED] =
+        {MIG_CAUSE_CANCELLED_ELSEWHERE, MIG_PHASE_FAILED, "unknown",
+         "its source ended the migration, or lost it: what had come of it is gone from here, and "
+         "never ran. The source's job tells why"},
+    [MIG_SLOT_STOPPED] =
+        {MIG_CAUSE_GUEST_STOPPED, MIG_PHASE_FAILED, "unknown",
+         "the guest ran here, and does not any more: look at its log here, and at its source, before "
+         "it is started anywhere"},
+    [MIG_SLOT_TAKEN] =
+        {MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET, MIG_PHASE_FAILED, "target",
+         "a domain of that UUID was started here, and not by a migration: no migration of it can "
+         "come. Find out which copy is the guest before anything else"},
+    [MIG_SLOT_RELEASED] = {MIG_CAUSE_USER_ABORT, MIG_PHASE_ABORTED, "unknown", "its lease was given back"},
+    [MIG_SLOT_EXPIRED] = {MIG_CAUSE_LEASE_EXPIRED, MIG_PHASE_ABORTED, "unknown",
+                          "nothing came while its lease held: prepare it again, for longer if need be "
+                          "(LeaseTimeout=, timeout_s)"},
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(ends) == MIG_SLOT_END_COUNT);
+
+static void finish(Agent *agent, Job *job, MigSlotEnd end, const char *why) {
+  MigPhase phase = ends[end].phase;
+
+  if (phase == MIG_PHASE_SUCCEEDED && job->phase != MIG_PHASE_MIGRATING && job->phase != MIG_PHASE_RECOVERING)
+    enter(agent, job, MIG_PHASE_MIGRATING, why);
+  if (phase != MIG_PHASE_SUCCEEDED) {
+    if (!job_note_failure(job, ends[end].cause, NULL, "%s", ends[end].message))
+      phase = lifecycle_phase_of_cause(job->failure.cause);
+  }
+  lifecycle_finish(agent, job, phase, ends[end].running_at, g_strdup_printf("here: %s", why));
+}
+
+static void take_image_states(Job *job, const ImagesAnswer *answer) {
+  GPtrArray *images = job->lease->images;
+
+  for (guint i = 0; i < images->len && i < answer->images->len; i++)
+    ((JobImage *)images->pdata[i])->state = ((const JobImage *)answer->images->pdata[i])->state;
+}
+
+static void note_left(Job *job, const JobImage *image, const char *why) {
+  job_add_event(job, "warning", MIG_CAUSE_NONE, "%s (%s) is left here: %s", image->path, image->disk, why);
+  log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "%s (%s) is left here: %s", image->path, image->disk,
+          why);
+}
+
+static void note_removed(Job *job, const ImagesAnswer *answer) {
+  const GPtrArray *images = job->lease->images;
+
+  for (guint i = 0; i < images->len; i++) {
+    const JobImage *image = images->pdata[i];
+    const GError *error = answer->errors->pdata[i];
+
+    if (error)
+      note_left(job, image, error->message);
+    else if (image->state == JOB_IMAGE_REMOVED) {
+      job_add_event(job, "action", MIG_CAUSE_NONE, "%s was removed: it was made for what did not come",
+                    image->path);
+      log_job(job, LOG_NOTICE, NAMES_MESSAGE_IMAGE_REMOVED,
+              "%s was removed: it was made for what did not come", image->path);
+    }
+  }
+}
+
+static void ask(Agent *agent, Job *job);
+
+static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
+  g_autofree Back *back = user_data;
+  Job *job = back_find(back);
+  MigSlotEnd end;
+
+  if (!job)
+    return;
+  job->lease->asking = false;
+  job->lease->due_ms = agent_now_ms() + 1000;
+  if (error || !answer->removed) {
+    /* Not now; the next look tells more. */
+    job->lease->slot.clear = 0;
+    return;
+  }
+  take_image_states(job, answer);
+  note_removed(job, answer);
+  if (answer->have_status && answer->status.state != MIG_END_ABSENT &&
+      answer->status.state != MIG_END_INACTIVE) {
+    job_add_event(job, "warning", MIG_CAUSE_NONE,
+                  "it came at the moment at which its images were removed: abort it at its source");
+    log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_NEEDS_OPERATOR,
+            "it came at the moment at which its images were removed: abort it at its source");
+    lifecycle_state_changed(back->agent, job);
+    ask(back->agent, job);
+    return;
+  }
+  end = job->lease->slot.came ? MIG_SLOT_CANCELLED : job->lease->slot.ending;
+  finish(back->agent, job, end,
+         end == MIG_SLOT_CANCELLED ? "the copy that had come is gone, and never ran here"
+                                   : "nothing of it has come");
+}
+
+/* --- looks --- */
+
+typedef struct Look {
+  char uuid[MIG_UUID_STRING_SIZE];
+  MigDomainStatus status;
+  bool have_final;
+  MigFinalStats final;
+} Look;
+
+static bool run_look(MigDriver *driver, MigConn *conn, gpointer task, GError **error) {
+  Look *look = task;
+
+  if (!driver->ops->domain_status(conn, look->uuid, &look->status, error))
+    return false;
+  if ((look->status.state == MIG_END_RUNNING || look->status.state == MIG_END_PAUSED) &&
+      !look->status.job_active)
+    look->have_final = driver->ops->final_stats(conn, look->uuid, &look->final, NULL);
+  return true;
+}
+
+/* What this end has of the numbers. */
+static void take_final(Job *job, const Look *look) {
+  if (look->have_final) {
+    job->have_total_time = look->final.total_time_ms > 0;
+    job->total_time_ms = look->final.total_time_ms;
+    job->have_transferred = look->final.transferred_bytes > 0;
+    job->transferred_bytes = look->final.transferred_bytes;
+    /* After post-copy libvirt says a tenth of it. */
+    job->have_downtime = look->final.have_downtime && job->stage != MIG_STAGE_POST_COPY;
+    job->downtime_ms = look->final.downtime_ms;
+  } else if (job->started_ms > 0) {
+    job->have_total_time = true;
+    job->total_time_ms = agent_now_ms() - job->started_ms;
+  }
+}
+
+static void follow(Agent *agent, Job *job, const MigSlotAnswer *answer) {
+  bool comes = answer->phase == MIG_PHASE_MIGRATING && job->phase != MIG_PHASE_MIGRATING;
+  MigPhase before = job->phase;
+  uint64_t revision = job->revision;
+
+  job_set_evidence(job, answer->why);
+  if (comes && before != MIG_PHASE_RECOVERING)
+    note_coming(agent, job, answer->why);
+  else
+    enter(agent, job, answer->phase, answer->why);
+  note_stage(job, answer->stage);
+  job->lease->due_ms = agent_now_ms() + answer->again_ms;
+  if (job->revision != revision)
+    lifecycle_state_changed(agent, job);
+}
+
+static void apply(Agent *agent, Job *job, const Look *look) {
+  JobLease *lease = job->lease;
+  const MigSlotLook seen = {
+      .now_ms = agent_now_ms(),
+      .state = look ? look->status.state : MIG_END_UNKNOWN,
+      .job_incoming = look && look->status.job_active && !look->status.job_outgoing,
+      .job_outgoing = look && look->status.job_outgoing,
+      .migrated = look && look->status.migrated,
+      .images = job_lease_count_images(lease, JOB_IMAGE_MADE) > 0,
+  };
+  MigSlotAnswer answer = mig_slot_step(&lease->slot, &seen);
+
+  if (answer.end == MIG_SLOT_OPEN) {
+    follow(agent, job, &answer);
+    return;
+  }
+  if (answer.clear_away && seen.images) {
+    lease->asking = true;
+    images_remove(agent->errands, lease, job->domain_uuid, on_removed, back_new(agent, job));
+    return;
+  }
+  if (answer.end == MIG_SLOT_ARRIVED)
+    take_final(job, look);
+  finish(agent, job, answer.end, answer.why);
+}
+
+static void on_look(gpointer task, const GError *error, gpointer user_data) {
+  g_autofree Back *back = user_data;
+  Job *job = back_find(back);
+  bool again;
+
+  if (!job)
+    return;
+  again = job->lease->asked_for_again;
+  job->lease->asking = job->lease->asked_for_again = false;
+  /* Something has happened since it was asked: what is known is of before. */
+  if (again) {
+    ask(back->agent, job);
+    return;
+  }
+  apply(back->agent, job, task);
+}
+
+static void ask(Agent *agent, Job *job) {
+  Look *look;
+  Errand errand = {.run = run_look, .free_task = g_free};
+
+  if (job->lease->asking) {
+    job->lease->asked_for_again = true;
+    return;
+  }
+  look = g_new0(Look, 1);
+  g_strlcpy(look->uuid, job->domain_uuid, sizeof look->uuid);
+  errand.task = look;
+  job->lease->asking = true;
+  job->lease->due_ms = 0;
+  errands_run(agent->errands, &errand, on_look, back_new(agent, job));
+}
+
+/* --- images that are to be made --- */
+
+void incoming_refuse(VarlinkCall *call, const Job *job) {
+  methods_error(call, "Refused",
+                json_pack("{s[{ss sb sb ss ss}]}", "findings", "code", "IMAGE_NOT_MADE", "blocks", 1,
+                          "transient", 0, "seen", job->failure.message ? job->failure.message : "", "remedy",
+                          "See to the storage pool there, or make the images by hand."));
+}
+
+static void answer_waiting(Agent *agent, Job *job) {
+  GPtrArray *waiting = job->lease->waiting;
+
+  for (guint i = 0; i < waiting->len; i++) {
+    if (job->failure.cause != MIG_CAUSE_NONE)
+      incoming_refuse(waiting->pdata[i], job);
+    else
+      accept_reply(agent, waiting->pdata[i], job, false);
+  }
+  g_ptr_array_set_size(waiting, 0);
+}
+
+bool incoming_wait_until_made(Job *job, VarlinkCall *call) {
+  if (!job->lease || job->phase != MIG_PHASE_PREPARING || job->lease->slot.came)
+    return false;
+  g_ptr_array_add(job->lease->waiting, varlink_call_ref(call));
+  return true;
+}
+
+static void on_await_saved(const char *id, const GError *error, gpointer user_data) {
+  g_autofree Back *back = user_data;
+  Job *job = job_table_find_id(back->agent->jobs, id);
+
+  if (error)
+    lifecycle_note_save_failure(back->agent, id, error);
+  /* Who asked is told that there is none. */
+  if (error && job && mig_slot_release(&job->lease->slot))
+    job_note_failure(job, MIG_CAUSE_INTERNAL, error, "its record could not be kept: %s", error->message);
+  if (back->ready)
+    back->ready(back->agent, job, error, back->user_data);
+  if (job)
+    answer_waiting(back->agent, job);
+}
+
+/* The lease is as good as it gets: it waits for what it is for, or for its end. That its images are its own has to be on
+ * record before anybody counts on it. Takes `back`. */
+static void await(Agent *agent, Job *job, Back *back) {
+  enter(agent, job, MIG_PHASE_PENDING, "nothing of it has come yet");
+  job->lease->due_ms = agent_now_ms();
+  lifecycle_announce(agent, job);
+  lifecycle_save(agent, job, on_await_saved, back);
+}
+
+static void on_made(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
+  Back *back = user_data;
+  Job *job = back_find(back);
+
+  if (!job) {
+    if (back->ready)
+      back->ready(back->agent, NULL, error, back->user_data);
+    g_free(back);
+    return;
+  }
+  job->lease->asking = false;
+  if (answer)
+    take_image_states(job, answer);
+  for (guint i = 0; i < job->lease->images->len; i++) {
+    JobImage *image = job->lease->images->pdata[i];
+    const GError *failure = answer ? answer->errors->pdata[i] : error;
+
+    if (image->state == JOB_IMAGE_MADE)
+      job_add_event(job, "action", MIG_CAUSE_NONE, "%s was made for %s", image->path, image->disk);
+    else if (image->state == JOB_IMAGE_LEFT)
+      note_left(job, image, "it was there before it could be made, and is used as it is");
+    if (image->state == JOB_IMAGE_PLANNED && failure) {
+      job_note_failure(job, MIG_CAUSE_LIBVIRT_ERROR, failure, "%s", failure->message);
+      mig_slot_release(&job->lease->slot);
+    }
+    /* Nobody knows what became of it. */
+    if (image->state == JOB_IMAGE_PLANNED && error) {
+      image->state = JOB_IMAGE_LEFT;
+      note_left(job, image, "whether it was made is not known");
+    }
+  }
+  await(back->agent, job, back);
+}
+
+static void make_images(Agent *agent, Job *job, Back *back) {
+  if (job_lease_count_images(job->lease, JOB_IMAGE_PLANNED) == 0 && job->phase == MIG_PHASE_PENDING) {
+    job->lease->due_ms = agent_now_ms();
+    lifecycle_announce(agent, job);
+    if (back->ready)
+      back->ready(agent, job, NULL, back->user_data);
+    g_free(back);
+    return;
+  }
+  if (job_lease_count_images(job->lease, JOB_IMAGE_PLANNED) == 0) {
+    await(agent, job, back);
+    return;
+  }
+  job->lease->asking = true;
+  enter(agent, job, MIG_PHASE_PREPARING, "makes its images");
+  lifecycle_state_changed(agent, job);
+  images_make(agent->errands, job->lease, on_made, back);
+}
+
+/* --- a new job --- */
+
+static void on_accepted(const char *id, const GError *error, gpointer user_data) {
+  Back *back = user_data;
+  Agent *agent = back->agent;
+  Job *job = job_table_find_id(agent->jobs, id);
+
+  if (job && error) {
+    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused, since its record cannot be kept: %s",
+            error->message);
+    if (back->ready)
+      back->ready(agent, job, error, back->user_data);
+    store_remove(agent->store, job->id);
+    job_table_remove(agent->jobs, job);
+    job = NULL;
+  }
+  if (!job) {
+    g_free(back);
+    return;
+  }
+  job->durable = true;
+  if (job->lease->leased) {
+    log_job(job, LOG_INFO, NAMES_MESSAGE_LEASE_GRANTED, "may come here from %s (lease %.8s)",
+            name_of_source(job), job->id);
+    make_images(agent, job, back);
+    return;
+  }
+  g_free(back);
+  lifecycle_announce(agent, job);
+  ask(agent, job);
+}
+
+void incoming_accept(Agent *agent, Job *job, IncomingReadyFunc ready, gpointer user_data) {
+  Back *back = back_new(agent, job);
+
+  back->ready = ready;
+  back->user_data = user_data;
+  job_add_event(job, "accepted", MIG_CAUSE_NONE, job->lease->leased ? "awaited from %s" : "comes from %s",
+                name_of_source(job));
+  job_table_add(agent->jobs, job);
+  lifecycle_save(agent, job, on_accepted, back);
+}
+
+/* A migration that nobody announced. It is there, so no limit keeps it away; only that on jobs is kept. */
+static void begin(Agent *agent, const MigVirtEvent *event) {
+  g_autofree char *uri = incoming_uri(agent);
+  Job *job;
+
+  if (job_table_count_unfinished(agent->jobs) >= agent->config->max_jobs)
+    return;
+  job = job_new();
+  job->direction = MIG_DIRECTION_INCOMING;
+  job->domain_name = g_strdup(event->name);
+  g_strlcpy(job->domain_uuid, event->uuid, sizeof job->domain_uuid);
+  job->target_uri = g_strdup(uri);
+  job->migrate_uri = g_strdup(agent->config->incoming_migrate_uri);
+  job->lease = job_lease_new();
+  job->lease->slot.came = true;
+  incoming_accept(agent, job, NULL, NULL);
+}
+
+/* --- what moves it on --- */
+
+void incoming_handle_event(Agent *agent, Job *job, const MigVirtEvent *event) {
+  if (job) {
+    if (job->durable)
+      ask(agent, job);
+  } else if (event->kind == MIG_VIRT_EVENT_STATE && event->arriving) {
+    begin(agent, event);
+  }
+}
+
+void incoming_look_at_all(Agent *agent) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+
+  for (guint i = 0; i < all->len; i++) {
+    Job *job = all->pdata[i];
+
+    if (job->lease && job->durable && !job_is_final(job) && job->lease->due_ms > 0)
+      job->lease->due_ms = agent_now_ms();
+  }
+}
+
+bool incoming_release(Agent *agent, Job *job, const char *who) {
+  if (!mig_slot_release(&job->lease->slot))
+    return false;
+  if (job->abort_requested)
+    return true;
+  job->abort_requested = true;
+  job_add_event(job, "abort_requested", MIG_CAUSE_USER_ABORT, "given back by %s", who);
+  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its lease was given back by %s", who);
+  job_note_failure(job, MIG_CAUSE_USER_ABORT, NULL, "its lease was given back by %s", who);
+  if (job->lease->due_ms > 0)
+    job->lease->due_ms = agent_now_ms();
+  lifecycle_announce(agent, job);
+  return true;
+}
+
+/* Where the time of day was set, or the node booted, it is another than they were told. */
+static void correct_expiry(Job *job) {
+  int64_t left_ms = (int64_t)(job->pending_since_ms + job->lease->timeout_ms) - (int64_t)agent_now_ms();
+  int64_t expires_usec = g_get_real_time() + left_ms * 1000;
+
+  if (ABS(expires_usec - job->lease->expires_usec) > G_USEC_PER_SEC)
+    job->lease->expires_usec = expires_usec;
+}
+
+void incoming_adopt(Agent *agent, Job *job) {
+  correct_expiry(job);
+  job_add_event(job, "agent_restarted", MIG_CAUSE_NONE, "the agent was restarted; its end here is looked at");
+  if (!job->lease->slot.came && !job->lease->slot.ran && job->lease->slot.ending == MIG_SLOT_OPEN)
+    make_images(agent, job, back_new(agent, job));
+  else
+    job->lease->due_ms = agent_now_ms();
+}
+
+void incoming_tick(Agent *agent, Job *job, uint64_t now_ms) {
+  JobLease *lease = job->lease;
+
+  if (!job->durable || lease->asking)
+    return;
+  if (lease->leased && mig_slot_expire(&lease->slot, now_ms, job->pending_since_ms + lease->timeout_ms)) {
+    job_add_event(job, "decision", MIG_CAUSE_LEASE_EXPIRED, "its time is over");
+    lifecycle_state_changed(agent, job);
+    lease->due_ms = now_ms;
+  }
+  if (lease->due_ms > 0 && now_ms >= lease->due_ms)
+    ask(agent, job);
+}

@@ -1,0 +1,717 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A target: places that are held for domains that are to come, and what becomes of these. Node a is ours, as ever. */
+#include "tests/blackbox/harness.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define MIB (1 << 20)
+
+#define DISK                                                                                                 \
+  "<domain type='kvm'><name>vm9</name><memory unit='MiB'>16</memory><vcpu>1</vcpu><devices>"                 \
+  "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/d/root.img'/>"           \
+  "<target dev='vda'/></disk></devices></domain>"
+
+/* vm8 and vm9 are at b. */
+static void start(Bb *bb) {
+  static const char *const guests[] = {"vm8", "vm9"};
+
+  for (size_t i = 0; i < LENGTH(guests); i++) {
+    bb_add_domain(bb, guests[i]);
+    bb_set_domain(bb, guests[i], "host", json_string("b"));
+  }
+  bb_start(bb);
+}
+
+static json_t *prepare_parameters(Bb *bb, const char *domain) {
+  g_autofree char *source = bb_target(bb, "b");
+
+  return json_pack("{ss ss}", "domain", domain, "source", source);
+}
+
+static json_t *with(json_t *parameters, const char *key, json_t *value) {
+  json_object_set_new(parameters, key, value);
+  return parameters;
+}
+
+static json_t *prepare(Bb *bb, Client *client, const char *domain) {
+  return json_object_get(client_call(client, "Prepare", prepare_parameters(bb, domain)), "job");
+}
+
+static json_t *copying(json_t *parameters) {
+  return with(with(parameters, "policy", json_pack("{ss}", "copy_disks", "all")), "make_disks", json_true());
+}
+
+/* Somebody at b moves it here, or ends that. */
+static void migrate(Bb *bb, const char *domain) {
+  bb_set_domain(bb, domain, "migrate_to", json_string("a"));
+}
+
+static void cancel(Bb *bb, const char *domain) {
+  bb_set_domain(bb, domain, "migrate_to", NULL);
+}
+
+/* The first job that there is. */
+static json_t *await_job(Client *client) {
+  gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
+  json_t *job;
+
+  do {
+    job = json_array_get(member_of(client_call(client, "List", NULL), "jobs"), 0);
+    assert_true(job || g_get_monotonic_time() < until_us);
+  } while (!job);
+  return job;
+}
+
+static json_t *node(Client *client) {
+  return client_call(client, "GetNode", NULL);
+}
+
+static json_t *finding(json_t *error, const char *code) {
+  json_t *found;
+  size_t i;
+
+  json_array_foreach (json_object_get(error, "findings"), i, found)
+    if (strcmp(text_of(found, "code"), code) == 0)
+      return found;
+  fail_msg("no finding %s", code);
+  return NULL;
+}
+
+static void assert_no_leases(Client *client) {
+  assert_int_equal(number_of(node(client), "incoming"), 0);
+  assert_int_equal(number_of(node(client), "reserved_bytes"), 0);
+}
+
+/* --- what a lease is --- */
+
+static void a_lease_is_an_incoming_job_that_says_where_to_send_the_domain(void **state) {
+  Bb *bb = *state;
+  json_t *reply, *job;
+  Client *client;
+
+  bb_configure(bb, "IncomingURI=qemu+tcp://node-a/system\nIncomingMigrateURI=tcp://10.1.2.3\n");
+  start(bb);
+  client = bb_connect(bb);
+  reply = client_call(client, "Prepare", prepare_parameters(bb, "vm9"));
+  job = json_object_get(reply, "job");
+  assert_true(json_is_true(json_object_get(reply, "created")));
+  assert_text(job, "direction", "incoming");
+  assert_text(job, "phase", "pending");
+  assert_text(job, "pending.reason", "LEASED");
+  assert_text(job, "domain.name", "vm9");
+  assert_text(job, "lease.id", text_of(job, "id"));
+  assert_text(job, "lease.libvirt_uri", "qemu+tcp://node-a/system");
+  assert_text(job, "lease.migrate_uri", "tcp://10.1.2.3");
+  assert_int_equal(number_of(job, "lease.memory_bytes"), 16 * MIB);
+  assert_in_range(number_of(job, "lease.expires_usec_realtime"), g_get_real_time() + 200 * G_USEC_PER_SEC,
+                  g_get_real_time() + 300 * G_USEC_PER_SEC);
+  assert_int_equal(number_of(job, "pending.until_usec_realtime"),
+                   number_of(job, "lease.expires_usec_realtime"));
+  assert_non_null(strstr(text_of(job, "source"), "host=b"));
+  assert_int_equal(number_of(node(client), "incoming"), 1);
+  assert_int_equal(number_of(node(client), "pending"), 0);
+  assert_int_equal(number_of(node(client), "reserved_bytes"), 16 * MIB);
+  assert_non_null(bb_record(bb, text_of(job, "id")));
+}
+
+static void what_comes_is_followed_to_its_end_and_the_lease_is_gone(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  job = prepare(bb, client, "vm9");
+  migrate(bb, "vm9");
+  job = bb_await_phase(bb, text_of(job, "id"), "migrating");
+  assert_text(job, "stage", "pre_copy");
+  assert_int_equal(number_of(node(client), "incoming"), 1);
+  bb_link_fast(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  assert_text(job, "result.running_at", "target");
+  assert_true(number_of(job, "result.total_time_ms") > 0);
+  assert_true(number_of(job, "result.downtime_ms") > 0);
+  assert_null(member_of(job, "lease"));
+  assert_events_whole(job);
+  assert_no_leases(client);
+  assert_text(bb_truth(bb, "vm9"), "host", "a");
+}
+
+static void what_comes_unannounced_gets_a_job_as_well(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start(bb);
+  bb_link_slow(bb);
+  migrate(bb, "vm9");
+  client = bb_connect(bb);
+  job = await_job(client);
+  assert_text(job, "direction", "incoming");
+  job = bb_await_phase(bb, text_of(job, "id"), "migrating");
+  assert_null(member_of(job, "lease"));
+  bb_link_fast(bb);
+  bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  assert_no_leases(client);
+}
+
+static void post_copy_is_seen_and_tells_no_downtime(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  job = prepare(bb, client, "vm9");
+  migrate(bb, "vm9");
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  bb_set_domain(bb, "vm9", "post_copy", json_true());
+  job = bb_await_event(bb, text_of(job, "id"), "stage", "post_copy");
+  bb_link_fast(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  assert_null(member_of(job, "result.downtime_ms"));
+}
+
+/* --- the other ends --- */
+
+static void a_move_that_is_aborted_at_its_source_gives_the_lease_back(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  job = prepare(bb, client, "vm9");
+  migrate(bb, "vm9");
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  cancel(bb, "vm9");
+  job = bb_await_phase(bb, text_of(job, "id"), "failed");
+  assert_text(job, "failure.cause", "CANCELLED_ELSEWHERE");
+  assert_text(job, "result.running_at", "unknown");
+  assert_no_leases(client);
+}
+
+static void a_lease_expires(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start(bb);
+  client = bb_connect(bb);
+  job = json_object_get(
+      client_call(client, "Prepare", with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(1))),
+      "job");
+  job = bb_await_phase(bb, text_of(job, "id"), "aborted");
+  assert_text(job, "failure.cause", "LEASE_EXPIRED");
+  assert_no_leases(client);
+}
+
+static void what_has_come_does_not_expire(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  job = json_object_get(
+      client_call(client, "Prepare", with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(2))),
+      "job");
+  migrate(bb, "vm9");
+  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  while (g_get_real_time() <= number_of(job, "lease.expires_usec_realtime") + G_USEC_PER_SEC)
+    assert_text(client_get(client, text_of(job, "id")), "phase", "migrating");
+  bb_link_fast(bb);
+  bb_await_phase(bb, text_of(job, "id"), "succeeded");
+}
+
+static void a_lease_is_given_back(void **state) {
+  static const struct { const char *method, *parameter; } ways[] = {{"Release", "lease"}, {"Abort", "job"}};
+  Bb *bb = *state;
+  Client *client;
+
+  start(bb);
+  client = bb_connect(bb);
+  for (size_t i = 0; i < LENGTH(ways); i++) {
+    json_t *job = prepare(bb, client, "vm9");
+    const char *id = text_of(job, "id");
+
+    client_call(client, ways[i].method, json_pack("{ss}", ways[i].parameter, id));
+    job = bb_await_phase(bb, id, "aborted");
+    assert_text(job, "failure.cause", "USER_ABORT");
+    assert_non_null(strstr(text_of(job, "failure.message"), "uid "));
+  }
+  assert_no_leases(client);
+}
+
+static void giving_back_twice_does_no_harm(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start(bb);
+  client = bb_connect(bb);
+  job = prepare(bb, client, "vm9");
+  client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
+  bb_await_phase(bb, text_of(job, "id"), "aborted");
+  assert_text(client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id"))), "job.phase",
+              "aborted");
+  client_refused(client, "Release", json_pack("{ss}", "lease", "ffffffff"), "NoSuchJob");
+}
+
+static void what_has_begun_to_come_is_its_sources(void **state) {
+  Bb *bb = *state;
+  json_t *job, *error;
+  Client *client;
+  const char *id;
+
+  start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  job = prepare(bb, client, "vm9");
+  id = text_of(job, "id");
+  migrate(bb, "vm9");
+  bb_await_phase(bb, id, "migrating");
+  error = client_refused(client, "Release", json_pack("{ss}", "lease", id), "NotAbortable");
+  assert_non_null(strstr(text_of(error, "message"), "source"));
+  client_refused(client, "Abort", json_pack("{ss}", "job", id), "NotAbortable");
+  client_refused(client, "Complete", json_pack("{ss ss}", "job", id, "by", "pause"), "NotPossible");
+  client_refused(client, "Tune", json_pack("{ss s{si}}", "job", id, "policy", "max_downtime_ms", 5),
+                 "InvalidPolicy");
+  bb_link_fast(bb);
+  bb_await_phase(bb, id, "succeeded");
+}
+
+static void a_domain_that_is_started_here_meanwhile_ends_the_lease(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+
+  start(bb);
+  job = prepare(bb, bb_connect(bb), "vm9");
+  bb_set_domain(bb, "vm9", "states", json_pack("{ss}", "a", "paused"));
+  bb_stop(bb, SIGKILL); /* an agent that starts looks at once */
+  bb_start(bb);
+  job = bb_await_phase(bb, text_of(job, "id"), "failed");
+  assert_text(job, "failure.cause", "DOMAIN_EXISTS_AT_TARGET");
+  assert_text(job, "result.running_at", "target");
+}
+
+/* --- restarts --- */
+
+static void a_lease_outlives_the_agent(void **state) {
+  static const int signals[] = {SIGKILL, SIGTERM};
+  Bb *bb = *state;
+  Client *client;
+  json_t *job;
+  const char *id;
+
+  start(bb);
+  job = prepare(bb, bb_connect(bb), "vm9");
+  id = text_of(job, "id");
+  for (size_t i = 0; i < LENGTH(signals); i++) {
+    bb_stop(bb, signals[i]);
+    bb_start(bb);
+    client = bb_connect(bb);
+    assert_text(client_get(client, id), "phase", "pending");
+    assert_int_equal(number_of(client_get(client, id), "lease.expires_usec_realtime"),
+                     number_of(job, "lease.expires_usec_realtime"));
+    assert_int_equal(number_of(node(client), "reserved_bytes"), 16 * MIB);
+  }
+  migrate(bb, "vm9");
+  bb_await_phase(bb, id, "succeeded");
+}
+
+static void it_may_come_while_the_agent_is_away(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  const char *id;
+
+  start(bb);
+  bb_link_slow(bb);
+  job = prepare(bb, bb_connect(bb), "vm9");
+  id = text_of(job, "id");
+  bb_stop(bb, SIGKILL);
+  migrate(bb, "vm9");
+  bb_start(bb);
+  bb_await_phase(bb, id, "migrating");
+  bb_stop(bb, SIGKILL);
+  bb_link_fast(bb);
+  bb_start(bb);
+  job = bb_await_phase(bb, id, "succeeded");
+  assert_non_null(find_event(job, "agent_restarted", "looked at"));
+  assert_events_whole(job);
+}
+
+static void a_lease_expires_while_the_agent_is_away(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+
+  start(bb);
+  job = json_object_get(client_call(bb_connect(bb), "Prepare",
+                                    with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(1))),
+                        "job");
+  bb_stop(bb, SIGKILL);
+  bb_start(bb);
+  assert_text(bb_await_phase(bb, text_of(job, "id"), "aborted"), "failure.cause", "LEASE_EXPIRED");
+}
+
+static void events_that_are_lost_are_made_up_for(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+
+  start(bb);
+  bb_set_call(bb, "events", json_pack("{sb}", "drop", 1));
+  job = json_object_get(client_call(bb_connect(bb), "Prepare",
+                                    with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(2))),
+                        "job");
+  migrate(bb, "vm9");
+  /* Nobody tells that it comes: it is seen when its time is over, at the latest. */
+  bb_await_phase(bb, text_of(job, "id"), "succeeded");
+}
+
+static void a_libvirtd_that_is_away_ends_nothing(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+  const char *id;
+
+  start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  job = prepare(bb, client, "vm9");
+  id = text_of(job, "id");
+  migrate(bb, "vm9");
+  bb_await_phase(bb, id, "migrating");
+  bb_set_host(bb, "a", "reachable", json_false());
+  bb_await_phase(bb, id, "recovering");
+  bb_set_host(bb, "a", "reachable", json_true());
+  bb_await_phase(bb, id, "migrating");
+  bb_link_fast(bb);
+  bb_await_phase(bb, id, "succeeded");
+}
+
+/* --- who gets one --- */
+
+static void the_same_key_gives_the_same_lease_over_a_kill(void **state) {
+  Bb *bb = *state;
+  json_t *parameters = NULL, *reply;
+  Client *client;
+  const char *id;
+
+  start(bb);
+  parameters = with(prepare_parameters(bb, "vm9"), "request_key", json_string("k"));
+  id = text_of(client_call(bb_connect(bb), "Prepare", json_incref(parameters)), "job.id");
+  bb_stop(bb, SIGKILL);
+  bb_start(bb);
+  client = bb_connect(bb);
+  reply = client_call(client, "Prepare", json_incref(parameters));
+  assert_text(reply, "job.id", id);
+  assert_true(json_is_false(json_object_get(reply, "created")));
+  client_refused(client, "Prepare", with(prepare_parameters(bb, "vm8"), "request_key", json_string("k")),
+                 "RequestKeyConflict");
+  /* Not even when it is full, or cordoned. */
+  client_call(client, "Cordon", NULL);
+  assert_text(client_call(client, "Prepare", parameters), "job.id", id);
+}
+
+static void places_are_counted_with_leases(void **state) {
+  Bb *bb = *state;
+  json_t *error;
+  Client *client;
+  const char *id;
+
+  bb_configure(bb, "MaxIncoming=1\n");
+  start(bb);
+  client = bb_connect(bb);
+  id = text_of(prepare(bb, client, "vm9"), "id");
+  error = client_refused(client, "Prepare", prepare_parameters(bb, "vm8"), "Refused");
+  assert_true(json_is_true(json_object_get(finding(error, "INCOMING_LIMIT"), "transient")));
+  client_call(client, "Release", json_pack("{ss}", "lease", id));
+  bb_await_phase(bb, id, "aborted");
+  prepare(bb, client, "vm8");
+}
+
+static void two_calls_at_once_do_not_get_one_place(void **state) {
+  Bb *bb = *state;
+  static const char *const guests[] = {"vm8", "vm9"};
+  Client *clients[2];
+  unsigned granted = 0;
+
+  bb_configure(bb, "MaxIncoming=1\n");
+  start(bb);
+  bb_set_call(bb, "survey_target", json_pack("{si}", "delay_ms", 200));
+  for (size_t i = 0; i < LENGTH(guests); i++) {
+    clients[i] = bb_connect(bb);
+    client_send(clients[i], "Prepare", prepare_parameters(bb, guests[i]), 0);
+  }
+  for (size_t i = 0; i < LENGTH(guests); i++) {
+    g_autofree char *error = NULL;
+
+    client_receive(clients[i], &error, NULL);
+    granted += !error;
+    if (error)
+      assert_string_equal(error, "Refused");
+  }
+  assert_int_equal(granted, 1);
+}
+
+static void memory_is_counted_with_leases(void **state) {
+  Bb *bb = *state;
+  json_t *error;
+  Client *client;
+
+  start(bb);
+  bb_set_host(bb, "a", "free_memory_bytes", json_integer(31 * MIB));
+  client = bb_connect(bb);
+  prepare(bb, client, "vm9");
+  error = client_refused(client, "Prepare", prepare_parameters(bb, "vm8"), "Refused");
+  assert_non_null(strstr(text_of(finding(error, "TARGET_MEMORY"), "seen"), "16 MiB are set aside"));
+}
+
+static void all_that_keeps_it_is_told_at_once(void **state) {
+  Bb *bb = *state;
+  json_t *error;
+  Client *client;
+
+  bb_configure(bb, "MaxIncoming=1\n");
+  start(bb);
+  bb_set_host(bb, "a", "free_memory_bytes", json_integer(1));
+  bb_set_host(bb, "a", "names", json_pack("{ss}", "vm9", "00000000-0000-4000-8000-000000000000"));
+  client = bb_connect(bb);
+  error = client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "Refused");
+  finding(error, "TARGET_MEMORY");
+  finding(error, "NAME_TAKEN");
+  assert_no_leases(client);
+  assert_int_equal(json_array_size(member_of(client_call(client, "List", NULL), "jobs")), 0);
+}
+
+static void a_cordoned_node_takes_none(void **state) {
+  Bb *bb = *state;
+  Client *client;
+
+  start(bb);
+  client = bb_connect(bb);
+  client_call(client, "Cordon", NULL);
+  client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "NodeCordoned");
+}
+
+static void what_cannot_be_is_refused_by_name(void **state) {
+  Bb *bb = *state;
+  json_t *error;
+  Client *client;
+
+  start(bb);
+  client = bb_connect(bb);
+  client_refused(client, "Prepare", prepare_parameters(bb, "nobody"), "NoSuchDomain");
+  client_refused(client, "Prepare", json_pack("{ss ss}", "domain", "vm9", "source", "nowhere"),
+                 "NoSuchTarget");
+  client_refused(client, "Prepare", with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(0)),
+                 "InvalidParameter");
+  client_refused(client, "Prepare", with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(86401)),
+                 "InvalidParameter");
+  client_refused(client, "Prepare", with(prepare_parameters(bb, "vm9"), "request_key", json_string("")),
+                 "InvalidParameter");
+  client_refused(client, "Prepare", with(prepare_parameters(bb, "vm9"), "make_disks", json_true()),
+                 "InvalidPolicy");
+  bb_set_host(bb, "b", "reachable", json_false());
+  error = client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "HypervisorUnavailable");
+  assert_non_null(strstr(text_of(error, "uri"), "host=b"));
+  bb_set_host(bb, "b", "reachable", json_true());
+  prepare(bb, client, "vm9");
+  client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "DomainBusy");
+}
+
+static void a_domain_that_is_here_needs_no_lease(void **state) {
+  Bb *bb = *state;
+  g_autofree char *here = NULL;
+  Client *client;
+
+  start(bb);
+  here = bb_target(bb, "a");
+  client = bb_connect(bb);
+  finding(client_refused(client, "Prepare", json_pack("{ss ss}", "domain", "vm1", "source", here), "Refused"),
+          "SAME_HOST");
+}
+
+/* --- images --- */
+
+static void start_with_disk(Bb *bb) {
+  bb_add_domain(bb, "vm9");
+  bb_set_domain(bb, "vm9", "host", json_string("b"));
+  bb_set_domain(bb, "vm9", "xml", json_string(DISK));
+  bb_set_domain(bb, "vm9", "disks", json_pack("{s{si}}", "vda", "capacity_bytes", 4 * MIB));
+  bb_set_host(bb, "a", "pools", json_pack("{si}", "/d", 1 << 30));
+  bb_start(bb);
+}
+
+static json_t *images(Bb *bb) {
+  g_autofree char *path = g_strconcat(bb->control, ".state", NULL);
+  json_t *root = bb_keep(bb, json_load_file(path, 0, NULL));
+
+  return json_object_get(json_object_get(root, "images"), "a");
+}
+
+static json_int_t image_bytes(Bb *bb) {
+  return json_integer_value(json_object_get(images(bb), "/d/root.img"));
+}
+
+static void a_missing_disk_is_made_where_that_is_asked_for(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start_with_disk(bb);
+  client = bb_connect(bb);
+  finding(client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "Refused"), "DISK_MISSING");
+  job = json_object_get(client_call(client, "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
+  assert_text(job, "phase", "pending");
+  assert_text(json_array_get(member_of(job, "lease.images"), 0), "path", "/d/root.img");
+  assert_int_equal(image_bytes(bb), 4 * MIB);
+  migrate(bb, "vm9");
+  bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  /* It is the guest's now. */
+  assert_int_equal(image_bytes(bb), 4 * MIB);
+}
+
+static void what_was_made_goes_when_the_domain_does_not_come(void **state) {
+  static const char *const ways[] = {"released", "expired", "cancelled"};
+  Bb *bb = *state;
+  Client *client;
+
+  start_with_disk(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  for (size_t i = 0; i < LENGTH(ways); i++) {
+    json_t *parameters = with(copying(prepare_parameters(bb, "vm9")), "timeout_s",
+                              json_integer(strcmp(ways[i], "expired") == 0 ? 1 : 100));
+    json_t *job = json_object_get(client_call(client, "Prepare", parameters), "job");
+    const char *id = text_of(job, "id");
+
+    assert_int_equal(image_bytes(bb), 4 * MIB);
+    if (strcmp(ways[i], "released") == 0)
+      client_call(client, "Release", json_pack("{ss}", "lease", id));
+    if (strcmp(ways[i], "cancelled") == 0) {
+      migrate(bb, "vm9");
+      bb_await_phase(bb, id, "migrating");
+      cancel(bb, "vm9");
+      job = bb_await_phase(bb, id, "failed");
+    } else {
+      job = bb_await_phase(bb, id, "aborted");
+    }
+    assert_non_null(find_event(job, "action", "/d/root.img was removed"));
+    assert_int_equal(image_bytes(bb), 0);
+  }
+}
+
+static void what_was_made_goes_after_a_kill_as_well(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  const char *id;
+
+  start_with_disk(bb);
+  job =
+      json_object_get(client_call(bb_connect(bb), "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
+  id = text_of(job, "id");
+  bb_stop(bb, SIGKILL);
+  bb_start(bb);
+  client_call(bb_connect(bb), "Release", json_pack("{ss}", "lease", id));
+  bb_await_phase(bb, id, "aborted");
+  assert_int_equal(image_bytes(bb), 0);
+}
+
+static void what_is_no_longer_as_it_was_made_stays(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start_with_disk(bb);
+  client = bb_connect(bb);
+  job = json_object_get(client_call(client, "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
+  bb_set_call(bb, "remove_image", json_pack("{ss ss}", "fail", "INVALID", "message", "it has another size"));
+  client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
+  job = bb_await_phase(bb, text_of(job, "id"), "aborted");
+  assert_non_null(find_event(job, "warning", "is left here: it has another size"));
+  assert_int_equal(image_bytes(bb), 4 * MIB);
+}
+
+static void an_image_that_cannot_be_made_refuses_the_lease(void **state) {
+  Bb *bb = *state;
+  json_t *error;
+  Client *client;
+
+  start_with_disk(bb);
+  bb_set_call(bb, "make_image", json_pack("{ss ss}", "fail", "FAILED", "message", "the pool is read-only"));
+  client = bb_connect(bb);
+  error = client_refused(client, "Prepare",
+                         with(copying(prepare_parameters(bb, "vm9")), "request_key", json_string("k")),
+                         "Refused");
+  assert_non_null(strstr(text_of(finding(error, "IMAGE_NOT_MADE"), "seen"), "the pool is read-only"));
+  assert_text(bb_await_phase(bb, "vm9", "failed"), "failure.cause", "LIBVIRT_ERROR");
+  assert_no_leases(client);
+}
+
+/* The record says what was to be made, and nobody knows whether it was. */
+static void killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own(void **state) {
+  Bb *bb = *state;
+  json_t *parameters, *job;
+  Client *client;
+
+  start_with_disk(bb);
+  bb_set_call(bb, "make_image", json_pack("{sb}", "hang", 1));
+  client = bb_connect(bb);
+  parameters = with(copying(prepare_parameters(bb, "vm9")), "request_key", json_string("k"));
+  client_send(client, "Prepare", json_incref(parameters), 0);
+  bb_await_phase(bb, text_of(await_job(bb_connect(bb)), "id"), "preparing");
+  bb_stop(bb, SIGKILL);
+  /* As if that had been the kill's moment. */
+  bb_set_call(bb, "make_image", NULL);
+  bb_set_host(bb, "a", "volumes", json_pack("{si}", "/d/root.img", 4 * MIB));
+  bb_start(bb);
+  client = bb_connect(bb);
+  job = json_object_get(client_call(client, "Prepare", parameters), "job");
+  assert_text(job, "phase", "pending");
+  assert_int_equal(json_array_size(member_of(job, "lease.images")), 0);
+  assert_non_null(find_event(job, "warning", "it was there before it could be made"));
+  client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
+  bb_await_phase(bb, text_of(job, "id"), "aborted");
+}
+
+int main(void) {
+  Tests tests = {0};
+
+  TESTS_ADD(&tests, a_lease_is_an_incoming_job_that_says_where_to_send_the_domain);
+  TESTS_ADD(&tests, what_comes_is_followed_to_its_end_and_the_lease_is_gone);
+  TESTS_ADD(&tests, what_comes_unannounced_gets_a_job_as_well);
+  TESTS_ADD(&tests, post_copy_is_seen_and_tells_no_downtime);
+  TESTS_ADD(&tests, a_move_that_is_aborted_at_its_source_gives_the_lease_back);
+  TESTS_ADD(&tests, a_lease_expires);
+  TESTS_ADD(&tests, what_has_come_does_not_expire);
+  TESTS_ADD(&tests, a_lease_is_given_back);
+  TESTS_ADD(&tests, giving_back_twice_does_no_harm);
+  TESTS_ADD(&tests, what_has_begun_to_come_is_its_sources);
+  TESTS_ADD(&tests, a_domain_that_is_started_here_meanwhile_ends_the_lease);
+  TESTS_ADD(&tests, a_lease_outlives_the_agent);
+  TESTS_ADD(&tests, it_may_come_while_the_agent_is_away);
+  TESTS_ADD(&tests, a_lease_expires_while_the_agent_is_away);
+  TESTS_ADD(&tests, events_that_are_lost_are_made_up_for);
+  TESTS_ADD(&tests, a_libvirtd_that_is_away_ends_nothing);
+  TESTS_ADD(&tests, the_same_key_gives_the_same_lease_over_a_kill);
+  TESTS_ADD(&tests, places_are_counted_with_leases);
+  TESTS_ADD(&tests, two_calls_at_once_do_not_get_one_place);
+  TESTS_ADD(&tests, memory_is_counted_with_leases);
+  TESTS_ADD(&tests, all_that_keeps_it_is_told_at_once);
+  TESTS_ADD(&tests, a_cordoned_node_takes_none);
+  TESTS_ADD(&tests, what_cannot_be_is_refused_by_name);
+  TESTS_ADD(&tests, a_domain_that_is_here_needs_no_lease);
+  TESTS_ADD(&tests, a_missing_disk_is_made_where_that_is_asked_for);
+  TESTS_ADD(&tests, what_was_made_goes_when_the_domain_does_not_come);
+  TESTS_ADD(&tests, what_was_made_goes_after_a_kill_as_well);
+  TESTS_ADD(&tests, what_is_no_longer_as_it_was_made_stays);
+  TESTS_ADD(&tests, an_image_that_cannot_be_made_refuses_the_lease);
+  TESTS_ADD(&tests, killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own);
+  return bb_run(&tests, "lease");
+}
