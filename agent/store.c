@@ -248,7 +248,8 @@ Store *store_open(const char *directory, GMainContext *context, GError **error) 
     set_error_errno(error, "create the state directory", jobs, errno);
     return NULL;
   }
-  lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  /* For reading, so that the file system can be made read-only under it. */
+  lock_fd = open(lock, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock_fd < 0 || flock(lock_fd, LOCK_EX | LOCK_NB) < 0) {
     int code = errno;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A state directory that is full: Start is refused, nothing that was acknowledged is forgotten. */
+/* A state directory that is full, or read-only, in the middle of it: Start is refused, nothing that was acknowledged is
+ * forgotten, what moves moves on. */
 #include "tests/blackbox/harness.h"
 
 #include <errno.h>
@@ -41,12 +42,42 @@ static void make_room(Bb *bb) {
   assert_int_equal(unlink(path), 0);
 }
 
+static void remount(Bb *bb, unsigned long flags) {
+  assert_int_equal(mount(NULL, bb->state_directory, NULL, MS_REMOUNT | MS_BIND | flags, NULL), 0);
+}
+
+/* As the kernel does to a file system that has an error. */
+static void make_read_only(Bb *bb) {
+  remount(bb, MS_RDONLY);
+}
+
+static void make_writable(Bb *bb) {
+  remount(bb, 0);
+}
+
+/* What befalls the state directory. */
+typedef struct Trouble {
+  const char *name;
+  void (*begin)(Bb *bb);
+  void (*end)(Bb *bb);
+  const char *says;
+} Trouble;
+
+static const Trouble troubles[] = {
+    {"full", fill, make_room, "No space left"},
+    {"read-only", make_read_only, make_writable, "Read-only file system"},
+};
+
+typedef struct Row {
+  const Trouble *trouble;
+  void (*test)(Bb *bb, const Trouble *trouble);
+} Row;
+
 static size_t count_jobs(Client *client) {
   return json_array_size(json_object_get(client_call(client, "List", NULL), "jobs"));
 }
 
-static void start_is_refused_and_nothing_is_forgotten(void **state) {
-  Bb *bb = *state;
+static void start_is_refused_and_nothing_is_forgotten(Bb *bb, const Trouble *trouble) {
   json_t *done, *error, *job;
   Client *client;
 
@@ -56,65 +87,63 @@ static void start_is_refused_and_nothing_is_forgotten(void **state) {
   done = client_start(client, "vm1", NULL);
   bb_await_phase(bb, text_of(done, "id"), "succeeded");
 
-  fill(bb);
+  trouble->begin(bb);
   error = client_refused(client, "Start", bb_start_parameters(bb, "vm2"), "StoreFailed");
-  assert_non_null(strstr(text_of(error, "message"), "No space left"));
+  assert_non_null(strstr(text_of(error, "message"), trouble->says));
   client_refused(client, "Start", bb_start_parameters(bb, "vm2"), "StoreFailed");
   assert_int_equal(count_jobs(client), 1);
   assert_text(client_get(client, text_of(done, "id")), "phase", "succeeded");
   client_refused(client, "Get", json_pack("{ss}", "job", "vm2"), "NoSuchJob");
   assert_text(bb_truth(bb, "vm2"), "host", "a");
 
-  make_room(bb);
+  trouble->end(bb);
   job = client_start(client, "vm2", NULL);
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
   assert_int_equal(count_jobs(client), 2);
 }
 
-static void a_refused_key_can_be_used_again(void **state) {
-  Bb *bb = *state;
+static void a_refused_key_can_be_used_again(Bb *bb, const Trouble *trouble) {
   json_t *parameters, *answer;
   Client *client;
 
   mount_small(bb);
   bb_start(bb);
   client = bb_connect(bb);
-  fill(bb);
+  trouble->begin(bb);
   parameters = bb_start_parameters(bb, "vm1");
   json_object_set_new(parameters, "request_key", json_string("k"));
   client_refused(client, "Start", json_incref(parameters), "StoreFailed");
-  make_room(bb);
+  trouble->end(bb);
   answer = client_call(client, "Start", parameters);
   assert_true(json_is_true(json_object_get(answer, "created")));
 }
 
-static json_t *abort_on_a_full_disk(Bb *bb, Client *client) {
+static json_t *abort_in_trouble(Bb *bb, const Trouble *trouble, Client *client) {
   json_t *job, *error;
 
   bb_link_slow(bb);
   job = client_start(client, "vm1", NULL);
   bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
-  fill(bb);
+  trouble->begin(bb);
 
   /* What cannot be kept is not promised. The end is asked for all the same. */
   error = client_refused(client, "Abort", json_pack("{ss}", "job", "vm1"), "StoreFailed");
-  assert_non_null(strstr(text_of(error, "message"), "No space left"));
+  assert_non_null(strstr(text_of(error, "message"), trouble->says));
   return bb_await_phase(bb, text_of(job, "id"), "aborted");
 }
 
-static void a_record_that_could_not_be_written_is_written_later(void **state) {
-  Bb *bb = *state;
+static void a_record_that_could_not_be_written_is_written_later(Bb *bb, const Trouble *trouble) {
   g_autofree char *directory = NULL;
   json_t *job;
   int watch;
 
   mount_small(bb);
   bb_start(bb);
-  job = abort_on_a_full_disk(bb, bb_connect(bb));
+  job = abort_in_trouble(bb, trouble, bb_connect(bb));
   directory = g_build_filename(bb->state_directory, "jobs", NULL);
   watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   assert_true(inotify_add_watch(watch, directory, IN_MOVED_TO) >= 0);
-  make_room(bb);
+  trouble->end(bb);
   while (strcmp(text_of(bb_record(bb, text_of(job, "id")), "job.phase"), "aborted") != 0) {
     struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
     char events[4096];
@@ -125,15 +154,14 @@ static void a_record_that_could_not_be_written_is_written_later(void **state) {
   close(watch);
 }
 
-static void after_a_kill_both_ends_are_asked_what_came_of_it(void **state) {
-  Bb *bb = *state;
+static void after_a_kill_both_ends_are_asked_what_came_of_it(Bb *bb, const Trouble *trouble) {
   json_t *job;
 
   mount_small(bb);
   bb_start(bb);
-  job = abort_on_a_full_disk(bb, bb_connect(bb));
+  job = abort_in_trouble(bb, trouble, bb_connect(bb));
   bb_stop(bb, SIGKILL);
-  make_room(bb);
+  trouble->end(bb);
   bb_start(bb);
   job = bb_await_event(bb, text_of(job, "id"), "agent_restarted", "");
   job = bb_await_phase(bb, text_of(job, "id"), "failed");
@@ -142,16 +170,65 @@ static void after_a_kill_both_ends_are_asked_what_came_of_it(void **state) {
   assert_events_whole(job);
 }
 
+/* Its record cannot be written at all: it ends all the same, and that is on the disk once it can be. */
+static void what_moves_moves_on(Bb *bb, const Trouble *trouble) {
+  const char *id;
+  json_t *job;
+
+  mount_small(bb);
+  bb_start(bb);
+  bb_link_slow(bb);
+  id = text_of(client_start(bb_connect(bb), "vm1", NULL), "id");
+  bb_await(bb, id, bb_has_numbers, NULL);
+  trouble->begin(bb);
+  bb_link_fast(bb);
+  job = bb_await_phase(bb, id, "succeeded");
+  assert_events_whole(job);
+  assert_text(bb_truth(bb, "vm1"), "host", "b");
+  assert_text(bb_record(bb, id), "job.phase", "migrating");
+  trouble->end(bb);
+  bb_stop(bb, SIGTERM);
+  bb_start(bb);
+  job = bb_await_phase(bb, id, "succeeded");
+  assert_events_whole(job);
+  assert_int_equal(number_of(bb_truth(bb, "vm1"), "serial"), 1);
+}
+
+static void in_trouble(void **state) {
+  Bb *bb = *state;
+  const Row *row = bb->row;
+
+  row->test(bb, row->trouble);
+}
+
+static const struct {
+  const char *name;
+  void (*test)(Bb *bb, const Trouble *trouble);
+} tests_of_each[] = {
+    {"start is refused and nothing is forgotten", start_is_refused_and_nothing_is_forgotten},
+    {"a refused key can be used again", a_refused_key_can_be_used_again},
+    {"a record that could not be written is written later",
+     a_record_that_could_not_be_written_is_written_later},
+    {"after a kill both ends are asked what came of it", after_a_kill_both_ends_are_asked_what_came_of_it},
+    {"what moves moves on", what_moves_moves_on},
+};
+
 int main(void) {
+  static Row all[G_N_ELEMENTS(troubles) * G_N_ELEMENTS(tests_of_each)];
+  static char names[G_N_ELEMENTS(all)][100];
   Tests tests = {0};
 
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
     printf("1..0 # SKIP a mount namespace needs root\n");
     return geteuid() == 0 ? 1 : 77;
   }
-  TESTS_ADD(&tests, start_is_refused_and_nothing_is_forgotten);
-  TESTS_ADD(&tests, a_refused_key_can_be_used_again);
-  TESTS_ADD(&tests, a_record_that_could_not_be_written_is_written_later);
-  TESTS_ADD(&tests, after_a_kill_both_ends_are_asked_what_came_of_it);
+  for (size_t t = 0; t < G_N_ELEMENTS(troubles); t++)
+    for (size_t i = 0; i < G_N_ELEMENTS(tests_of_each); i++) {
+      Row *row = &all[t * G_N_ELEMENTS(tests_of_each) + i];
+
+      *row = (Row){&troubles[t], tests_of_each[i].test};
+      g_snprintf(names[row - all], sizeof names[0], "%s: %s", troubles[t].name, tests_of_each[i].name);
+      tests_add(&tests, names[row - all], in_trouble, row);
+    }
   return bb_run(&tests, "full disk");
 }
