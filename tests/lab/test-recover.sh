@@ -38,6 +38,13 @@ left_at() { # left_at NODE: domains and QEMUs there
     "$LAB" virsh "$1" list --all --name | xargs
     "$LAB" exec "$1" pgrep -c qemu-system
 }
+# known_at NAME: nodes, one a line
+known_at() {
+    local node
+    for node in a b; do
+        if "$LAB" virsh "$node" list --all --name | grep -x "$1" >/dev/null; then echo "$node"; fi
+    done
+}
 nothing_at() { [[ $(left_at "$1" | xargs) == 0 ]]; }
 
 # The first heartbeat after that moment: in ms, or -1 if there is none.
@@ -167,12 +174,50 @@ test_guest_stops() {
     "$LAB" guest-rm one
 }
 
+# It ends by itself, on its way: moves of 12 s, and the end 6 s after the guest's boot.
+test_guest_ends_by_itself() {
+    "$LAB" guest off --memory 96 --end poweroff:6
+    begin off -o bandwidth_bytes_per_s=8M
+    "$LAB" guest crash --memory 96 --end crash:6
+    begin crash -o bandwidth_bytes_per_s=8M -o completion_timeout_s_per_gib=0
+    is "it powers off in pre-copy: failed, GUEST_STOPPED, runs nowhere" "$(ended off 60)" "failed GUEST_STOPPED none 0 0 0"
+    "$LAB" guest again --memory 96 --end reboot:6
+    begin again -o bandwidth_bytes_per_s=8M -o completion_timeout_s_per_gib=0
+    # libvirt waits for the end of the migration with what it does about a panic, wherever that is.
+    is "it crashes: the same" "$(ended crash 60)" "failed GUEST_STOPPED none 0 0 0"
+    wait_until 60 is_over again
+    is "it reboots: it moves all the same" "$(job a again '[.phase, .result.running_at] | join(" ")')" "succeeded target"
+    num "... and did reboot" "$(truth again .restarts)" '>=' 1
+    is "... its memory is good" "$(truth again .bad_pages)" 0
+    is "... of all three nothing is left but one definition" \
+        "$(known_at off | wc -l) $(known_at crash | wc -l) $(left_at a | tail -n 1) $(left_at b | tail -n 1)" "1 1 0 1"
+    "$LAB" guest-rm off
+    "$LAB" guest-rm crash
+    "$LAB" guest-rm again
+}
+
+# The target has not the memory, and says so when it starts its QEMU.
+test_target_out_of_memory() {
+    local pid
+    "$LAB" guest big --memory 3072 --fill 32
+    pid=$("$LAB" exec b pgrep -x libvirtd)
+    "$LAB" exec b prlimit --pid "$pid" --as=$((3 << 30)):
+    begin big
+    is "the target is out of memory: failed, runs on at the source" "$(ended big 60)" "failed LIBVIRT_ERROR source a 0 0 0"
+    ok "... and what QEMU said is told" grep -q 'Cannot allocate memory' <<<"$(ctl a show big)"
+    ok "... nothing is left at the target" wait_until 10 nothing_at b
+    "$LAB" exec b prlimit --pid "$pid" --as=unlimited:
+    begin big
+    is "it has it again: it moves" "$(ended big 60)" "succeeded - target b 0 0 0"
+    "$LAB" guest-rm big
+}
+
 tap_lab
 target=$("$LAB" uri b --tcp)
 agent_start a
 "$LAB" link 300mbit
 "$LAB" forward a $PORT b
-tests=(link_away short_outage agent_killed_then_stream_broken source_libvirtd_killed target_libvirtd_killed guest_stops)
+tests=(link_away short_outage agent_killed_then_stream_broken source_libvirtd_killed target_libvirtd_killed guest_stops guest_ends_by_itself target_out_of_memory)
 # arguments: only these
 (($# == 0)) || tests=("$@")
 for name in "${tests[@]}"; do

@@ -50,6 +50,12 @@ enum {
   TIMER_HZ = 1000,
   PIT_HZ = 1193182,
   COM1 = 0x3f8,
+  ACPI_PM1A_CONTROL = 0x604, /* where the firmware of a pc puts it */
+  RESET_CONTROL = 0xcf9,
+  CMOS_INDEX = 0x70,
+  CMOS_DATA = 0x71,
+  CMOS_ENDED = 0x7f, /* a byte that nobody uses, and a reset leaves alone */
+  PVPANIC = 0x505,
   MAX_PHASES = 8,
   MAX_TROUBLE_LINES = 4, /* between two status lines */
   RESERVED_TOP_MIB = 1,  /* firmware tables */
@@ -84,6 +90,9 @@ static struct {
   u32 sweep_position, swept, sweeps;
   u32 sweep_rate_pages_per_s;
 
+  char end; /* how it ends by itself: p(oweroff), r(eboot), c(rash); 0: it does not */
+  u32 end_ms;
+
   u64 last_tsc, up_tsc, phase_tsc, heartbeat_tsc, status_tsc;
   u64 work_remainder, sweep_remainder; /* cycles x pages/s; tsc_hz is a page */
   u32 work_due, sweep_due;
@@ -116,6 +125,10 @@ extern u8 timer_entry[], fault_entry[];
 
 static inline void outb(u16 port, u8 value) {
   __asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(port));
+}
+
+static inline void outw(u16 port, u16 value) {
+  __asm__ volatile("outw %0, %1" : : "a"(value), "Nd"(port));
 }
 
 static inline u8 inb(u16 port) {
@@ -459,6 +472,23 @@ static void account(u64 elapsed) {
     g.sweep_due = SWEEP_BACKLOG_PAGES;
 }
 
+/* What is written to each of these ports does it. Once: a guest that reboots runs on after that. */
+static void end_by_itself(void) {
+  outb(CMOS_INDEX, CMOS_ENDED);
+  outb(CMOS_DATA, 1);
+  switch (g.end) {
+  case 'p':
+    outw(ACPI_PM1A_CONTROL, 1 << 13);
+    break;
+  case 'r':
+    outb(RESET_CONTROL, 6);
+    break;
+  case 'c':
+    outb(PVPANIC, 1);
+    break;
+  }
+}
+
 static void look_at_the_clock(void) {
   u64 now = rdtsc();
 
@@ -480,6 +510,8 @@ static void look_at_the_clock(void) {
     put_status();
     g.status_tsc = g.up_tsc + (u64)g.tsc_khz * STATUS_MS;
   }
+  if (g.end && g.up_tsc >= (u64)g.tsc_khz * g.end_ms)
+    end_by_itself();
   if (g.phases[g.phase].length_s && g.up_tsc - g.phase_tsc >= g.tsc_hz * g.phases[g.phase].length_s)
     enter_phase(g.phase + 1 < g.n_phases ? g.phase + 1 : 0);
 }
@@ -495,6 +527,10 @@ static void set_up(const struct multiboot_info *info) {
   parse_phases(find_option(cmdline, "phases"));
   g.turns = number_option(cmdline, "work", 0);
   g.sweep_rate_pages_per_s = number_option(cmdline, "sweep", 4) * PAGES_PER_MIB;
+  g.end_ms = number_option(cmdline, "end_ms", 0);
+  outb(CMOS_INDEX, CMOS_ENDED);
+  if (g.end_ms && inb(CMOS_DATA) != 1)
+    g.end = *find_option(cmdline, "end");
 
   end = (end - RESERVED_TOP_MIB * 0x100000) & ~(u32)(PAGE_BYTES - 1);
   total_pages = (end - (u32)state_end) / PAGE_BYTES;

@@ -11,7 +11,7 @@ need_guest() {
 }
 
 print_domain_xml() {
-    local name=$1 uuid=$2 memory_mib=$3 cmdline=$4 devices=$5 domain=$6 machine=$7
+    local name=$1 uuid=$2 memory_mib=$3 cmdline=$4 devices=$5 domain=$6 machine=$7 on_reboot=$8
     cat <<TEXT
 <domain type='qemu'>
   <name>$name</name>
@@ -24,7 +24,7 @@ print_domain_xml() {
     <cmdline>$cmdline</cmdline>
   </os>
   <features><acpi/></features>
-  <on_reboot>destroy</on_reboot>
+  <on_reboot>$on_reboot</on_reboot>
   <devices>
     <emulator>/usr/bin/qemu-system-x86_64</emulator>
     <controller type='usb' model='none'/>
@@ -44,7 +44,7 @@ guest_talks() { grep -q '^# ' "$LAB_DIR/guests/$1/serial"; }
 
 verb_guest() {
     local node=a memory=256 ws=0 rate=0 phases='' fill='' sweep=4 work=0 uuid='' kind=persistent
-    local machine=pc devices='' domain='' print='' name=${1:-} dir xml
+    local machine=pc devices='' domain='' end='' on_reboot=destroy print='' name=${1:-} dir xml
     check_name "$name"
     shift
     while (($#)); do
@@ -57,6 +57,7 @@ verb_guest() {
         --fill) fill=${2:?}; shift ;;
         --sweep) sweep=${2:?}; shift ;;
         --work) work=${2:?}; shift ;;
+        --end) end=${2:?}; shift ;;
         --uuid) uuid=${2:?}; shift ;;
         --machine) machine=${2:?}; shift ;;
         --xml-extra) devices=$(cat "${2:?}"); shift ;;
@@ -71,13 +72,17 @@ verb_guest() {
     [[ -n $phases ]] || phases=$ws/$rate
     [[ $phases =~ ^[0-9]+/[0-9]+(:[0-9]+)?(,[0-9]+/[0-9]+:[0-9]+)*$ ]] || usage_error "not phases: '$phases'"
     [[ $memory$fill$sweep$work =~ ^[0-9]+$ ]] || usage_error "sizes and rates are whole MiB, --work is a whole number"
+    [[ -z $end || $end =~ ^(poweroff|reboot|crash):[0-9]+$ ]] || usage_error "not an end: '$end'"
+    [[ $end != reboot:* ]] || on_reboot=restart
+    [[ $end != crash:* ]] || devices+="<panic model='isa'/>"
     ((memory >= 8)) || usage_error "a guest needs 8 MiB"
     [[ -n $uuid ]] || uuid=$(uuid_of "$LAB_DIR/guest/$name")
 
     dir=$LAB_DIR/guests/$name
     [[ -e $LAB_DIR/tsc-khz ]] || "$LAB_BIN/lab-record" tsc-khz >"$LAB_DIR/tsc-khz"
     xml=$(print_domain_xml "$name" "$uuid" "$memory" \
-        "tsc_khz=$(cat "$LAB_DIR/tsc-khz") phases=$phases sweep=$sweep work=$work${fill:+ fill=$fill}" "$devices" "$domain" "$machine")
+        "tsc_khz=$(cat "$LAB_DIR/tsc-khz") phases=$phases sweep=$sweep work=$work${fill:+ fill=$fill}${end:+ end=${end%:*} end_ms=$((${end#*:} * 1000))}" \
+        "$devices" "$domain" "$machine" "$on_reboot")
     if [[ -n $print ]]; then
         printf '%s\n' "$xml"
         return
