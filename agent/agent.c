@@ -59,13 +59,18 @@ static void on_hypervisor_state(Hypervisor *hypervisor, gpointer user_data) {
   }
   if (agent->status_changed)
     agent->status_changed(agent);
-  if (state->reachable)
+  if (state->reachable) {
     incoming_look_at_all(agent);
+    evaluator_libvirt_is_back(agent->evaluator);
+  }
   admit_jobs(agent);
 }
 
 static void on_hypervisor_event(const MigVirtEvent *event, gpointer user_data) {
-  lifecycle_handle_event(user_data, event);
+  Agent *agent = user_data;
+
+  lifecycle_handle_event(agent, event);
+  evaluator_handle_event(agent->evaluator, event);
 }
 
 /* --- jobs of before --- */
@@ -150,7 +155,10 @@ static void adopt_jobs(Agent *agent) {
 /* --- the clock --- */
 
 static gboolean on_tick(gpointer user_data) {
-  lifecycle_tick(user_data);
+  Agent *agent = user_data;
+
+  lifecycle_tick(agent);
+  evaluator_tick(agent->evaluator);
   hostdown_tick(user_data);
   metrics_tick(user_data);
   return G_SOURCE_CONTINUE;
@@ -217,6 +225,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
       checker_new(driver, agent->hypervisor, context, config->connect_timeout_ms, config->prepare_timeout_ms);
   agent->errands =
       errands_new(driver, agent->hypervisor, context, ERRAND_THREADS, config->connect_timeout_ms);
+  agent->evaluator = evaluator_new(agent);
   agent->tick = start_timer(agent, TICK_MS, on_tick);
   agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
   adopt_jobs(agent);
@@ -238,6 +247,7 @@ bool agent_free(Agent *agent) {
   lookup_free(agent->lookup);
   checker_free(agent->checker);
   errands_free(agent->errands);
+  evaluator_free(g_steal_pointer(&agent->evaluator));
   all = job_table_all(agent->jobs);
   for (guint i = 0; i < all->len; i++) {
     recorder_end(agent, all->pdata[i]);

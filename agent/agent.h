@@ -6,6 +6,7 @@
 #include "agent/config.h"
 #include "agent/cordon.h"
 #include "agent/errand.h"
+#include "agent/evaluate.h"
 #include "agent/historystore.h"
 #include "agent/hostdown.h"
 #include "agent/hypervisor.h"
@@ -30,6 +31,7 @@ typedef struct Agent {
   Lookup *lookup;
   Checker *checker;
   Errands *errands; /* of incoming jobs */
+  Evaluator *evaluator;
   Store *store;
   HistoryStore *histories; /* of recorder.c; NULL: they cannot be kept */
   JobTable *jobs;

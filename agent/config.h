@@ -49,7 +49,9 @@ typedef struct Config {
   unsigned watch_interval_ms; /* WatchInterval= 250ms: at most so often a watcher is told of mere progress */
   char *metrics_file;         /* MetricsFile=: absolute, or NULL: none is written */
   unsigned metrics_interval_ms; /* MetricsInterval= 15s */
-  ConfigPolicy node_policy;     /* [Policy]: the node's default */
+  unsigned
+      evaluate_interval_ms; /* EvaluateInterval= 1min: next starts are looked at so often; 0: on events only */
+  ConfigPolicy node_policy; /* [Policy]: the node's default */
 
   GPtrArray *targets;  /* ConfigTarget */
   GPtrArray *policies; /* ConfigPolicy */

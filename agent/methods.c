@@ -319,7 +319,7 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
   g_autofree char *incoming_at = incoming_uri(agent);
   uint64_t reserved_bytes;
   unsigned incoming = incoming_count(agent, &reserved_bytes);
-  json_t *node;
+  json_t *node, *changes;
 
   for (guint i = 0; i < config->policies->len; i++)
     json_array_append_new(policies, json_string(((ConfigPolicy *)config->policies->pdata[i])->name));
@@ -347,6 +347,9 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
   if (config->max_bandwidth_bytes_per_s > 0)
     json_object_set_new(node, "max_bandwidth_bytes_per_s",
                         json_integer((json_int_t)config->max_bandwidth_bytes_per_s));
+  changes = evaluator_count_to_json(agent->evaluator);
+  if (changes)
+    json_object_set_new(node, "pending_changes", changes);
   if (agent->cordon.on)
     json_object_set_new(node, "cordon", cordon_to_json(&agent->cordon));
   varlink_call_reply(call, node, false);
@@ -372,6 +375,7 @@ static const VarlinkMethod methods[] = {
     {"GetNode", method_get_node, false},
     {"GetHistory", method_get_history, false},
     {"GetMetrics", methods_get_metrics, false},
+    {"Evaluate", methods_evaluate, false},
 };
 
 static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user_data) {

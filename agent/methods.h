@@ -24,6 +24,9 @@ void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data)
 /* check.c */
 void methods_check(VarlinkCall *call, json_t *parameters, gpointer user_data);
 
+/* evaluate.c */
+void methods_evaluate(VarlinkCall *call, json_t *parameters, gpointer user_data);
+
 /* For the records: "uid 1000 (pid 4711)". */
 char *methods_describe_peer(const VarlinkCall *call);
 

@@ -26,6 +26,7 @@ ExitStatus verb_check(Ctl *ctl);
 ExitStatus verb_forecast(Ctl *ctl);
 ExitStatus verb_report(Ctl *ctl);
 ExitStatus verb_policy(Ctl *ctl);
+ExitStatus verb_evaluate(Ctl *ctl);
 ExitStatus verb_cordon(Ctl *ctl);
 ExitStatus verb_uncordon(Ctl *ctl);
 ExitStatus verb_metrics(Ctl *ctl);

@@ -20,6 +20,8 @@ static const VerbInfo verbs[] = {
     [VERB_FORECAST] = {"forecast", "DOMAIN TARGET", 2, 2, "how a move would go, before anything moves"},
     [VERB_REPORT] = {"report", "JOB", 1, 1, "draw how a migration went, or goes so far"},
     [VERB_POLICY] = {"policy", "[DOMAIN]", 0, 1, "the goals of a move, and where each of them comes from"},
+    [VERB_EVALUATE] = {"evaluate", "[DOMAIN]", 0, 1,
+                       "what the next start would change, and what brings it in before"},
     [VERB_CORDON] = {"cordon", "[REASON]", 0, 1, "take no new work at this node; what was accepted goes on"},
     [VERB_UNCORDON] = {"uncordon", "", 0, 0, "take new work again"},
     [VERB_METRICS] = {"metrics", "", 0, 0, "what was counted, in Prometheus's text format"},

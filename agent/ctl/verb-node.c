@@ -44,6 +44,16 @@ static void print_cordon(Term *term, json_t *cordon) {
                 or_dash(json_string_of(cordon, "by")), reason && *reason ? ", " : "", reason ? reason : "");
 }
 
+static void print_pending_changes(Term *term, json_t *pending) {
+  if (pending)
+    print_field(term, "changes",
+                "of %" G_GINT64_FORMAT " domains that run, %" G_GINT64_FORMAT
+                " have changes that can be set now, %" G_GINT64_FORMAT
+                " that take a migration, %" G_GINT64_FORMAT " that take a restart: handoffctl evaluate",
+                json_int_of(pending, "domains"), json_int_of(pending, "hotplug"),
+                json_int_of(pending, "migration"), json_int_of(pending, "restart"));
+}
+
 static void print_node(Term *term, json_t *node) {
   print_field(term, "node", "%s", or_dash(json_string_of(node, "hostname")));
   print_field(term, "agent", "%s, up since %s", or_dash(json_string_of(node, "agent_version")),
@@ -58,6 +68,7 @@ static void print_node(Term *term, json_t *node) {
     print_field(term, "bandwidth", "%s/s for all that are on the move",
                 format_bytes(json_int_of(node, "max_bandwidth_bytes_per_s")).text);
   print_cordon(term, json_object_get(node, "cordon"));
+  print_pending_changes(term, json_object_get(node, "pending_changes"));
   print_targets(term, json_object_get(node, "targets"));
   print_strings(term, "policies", json_object_get(node, "policies"));
   print_policy(term, json_object_get(node, "policy"));

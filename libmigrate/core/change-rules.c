@@ -55,8 +55,21 @@ static bool vcpus_fit(const ChangeContext *context) {
 }
 
 static bool memory_fits(const ChangeContext *context) {
-  return number(context->next_domain, "currentMemory") <= number(context->live_domain, "memory@total") &&
-         !is(context->live_domain, "devices/memballoon@model", "none");
+  return number(context->next_domain, "currentMemory") <= number(context->live_domain, "memory@total");
+}
+
+/* With the first console libvirt gives a guest a video card, which a running one cannot be given. */
+static bool has_video(const ChangeContext *context) {
+  for (size_t i = 0; context->whole_live && i < context->whole_live->n; i++)
+    if (change_fits("video *", context->whole_live->entries[i].item))
+      return true;
+  return false;
+}
+
+/* Without one the guest has all of its memory. */
+static bool has_no_balloon(const ChangeContext *context) {
+  return is(context->live_domain, "devices/memballoon@model", "none") &&
+         is(context->next_domain, "devices/memballoon@model", "none");
 }
 
 static bool autoport(const ChangeContext *context) {
@@ -126,6 +139,7 @@ static const ChangeRow rows[] = {
            cpu_is_resolved_at_start),
     IGNORE(EITHER, "", "cpu@check|cpu/model@fallback|cpu/vendor", NULL),
     IGNORE(EITHER, "", "cpu/feature[*", feature_is_resolved_at_start),
+    IGNORE(EITHER, "", "currentMemory", has_no_balloon),
     IGNORE(EITHER, "graphics *", "@port|@tlsPort|@websocket|@listen", autoport),
     IGNORE(EITHER, "graphics *", "@listen", NULL), /* again in listen@address */
     IGNORE(EITHER, "disk *", "driver@*", has_no_medium),
@@ -147,7 +161,8 @@ static const ChangeRow rows[] = {
      "It takes a shutdown and a start: the running domain has no slots for memory (maxMemory)."},
     {"MEMORY_REMOVED", REMOVED, "memory *", NULL, NULL, HOTPLUG, false,
      "virsh detach-device --live takes it out, if the guest lets go of it."},
-    {"GRAPHICS", WHOLE, "graphics *", NULL, NULL, MIGRATION, false, NULL},
+    {"GRAPHICS", WHOLE, "graphics *", NULL, has_video, MIGRATION, false, NULL},
+    {"GRAPHICS", WHOLE, "graphics *", NULL, NULL, RESTART, false, NULL},
     {"DEVICE_BACKEND", WHOLE, "audio *", NULL, NULL, MIGRATION, false, NULL},
     {"DEVICE_ADDED", ADDED, "hostdev *|redirdev *|rng *|watchdog *|shmem *|vsock *|controller scsi *", NULL,
      NULL, HOTPLUG, false, "virsh attach-device --live plugs it in, if the machine has a slot free for it."},

@@ -21,6 +21,7 @@ typedef struct ChangeSlice {
 } ChangeSlice;
 
 typedef struct ChangeContext {
+  const MigDefinition *whole_live;            /* all of it */
   ChangeSlice live_domain, next_domain;       /* the items "" */
   ChangeSlice live, next;                     /* the item; empty where it is not */
   const MigDefEntry *live_entry, *next_entry; /* of a value: it; NULL where it is not */

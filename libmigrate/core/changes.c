@@ -229,9 +229,10 @@ static ChangeSlice domain_of(const MigDefinition *definition) {
 }
 
 size_t mig_changes(const MigDefinition *live, const MigDefinition *next, MigChange *ret_changes, size_t max) {
-  Walk walk = {.changes = ret_changes,
-               .max = max,
-               .context = {.live_domain = domain_of(live), .next_domain = domain_of(next)}};
+  Walk walk = {
+      .changes = ret_changes,
+      .max = max,
+      .context = {.whole_live = live, .live_domain = domain_of(live), .next_domain = domain_of(next)}};
   size_t i = 0, j = 0;
   while (i < live->n || j < next->n) {
     ChangeSlice a = slice_at(live, i), b = slice_at(next, j);

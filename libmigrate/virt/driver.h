@@ -120,8 +120,9 @@ typedef struct MigMigrateRequest {
 typedef enum MigVirtEventKind {
   MIG_VIRT_EVENT_ITERATION, /* a new pass over memory began: `iteration` */
   MIG_VIRT_EVENT_JOB_DONE, /* a migration completed: `final`. libvirt 9 sends none if it failed or was cancelled */
-  MIG_VIRT_EVENT_STATE, /* the domain's state changed: `state` */
-  MIG_VIRT_EVENT_CLOSED /* the connection broke; no uuid */
+  MIG_VIRT_EVENT_STATE,      /* the domain's state changed: `state` */
+  MIG_VIRT_EVENT_DEFINITION, /* what it has, or what its next start would have, may have changed */
+  MIG_VIRT_EVENT_CLOSED      /* the connection broke; no uuid */
 } MigVirtEventKind;
 
 typedef struct MigVirtEvent {

@@ -54,6 +54,13 @@ static void deliver(MigEventSink *sink, virDomainPtr domain, MigVirtEvent *event
   g_rec_mutex_unlock(&sink->lock);
 }
 
+static void deliver_definition(MigEventSink *sink, virDomainPtr domain, const char *detail) {
+  MigVirtEvent event = {.kind = MIG_VIRT_EVENT_DEFINITION};
+
+  g_strlcpy(event.detail, detail, sizeof event.detail);
+  deliver(sink, domain, &event);
+}
+
 static int on_lifecycle(virConnectPtr vir, virDomainPtr domain, int what, int detail, void *opaque) {
   const MigLifecycleRow *row = mig_lifecycle_find(what, detail);
   MigVirtEvent event = {.kind = MIG_VIRT_EVENT_STATE};
@@ -63,8 +70,23 @@ static int on_lifecycle(virConnectPtr vir, virDomainPtr domain, int what, int de
     event.arriving = what == VIR_DOMAIN_EVENT_STARTED && detail == VIR_DOMAIN_EVENT_STARTED_MIGRATED;
     g_strlcpy(event.detail, row->name, sizeof event.detail);
     deliver(opaque, domain, &event);
+  } else if (what == VIR_DOMAIN_EVENT_DEFINED || what == VIR_DOMAIN_EVENT_UNDEFINED) {
+    deliver_definition(opaque, domain, what == VIR_DOMAIN_EVENT_DEFINED ? "defined" : "undefined");
   }
   return 0;
+}
+
+static void on_device(virConnectPtr vir, virDomainPtr domain, const char *alias, void *opaque) {
+  deliver_definition(opaque, domain, "device plugged");
+}
+
+static void on_tunable(virConnectPtr vir, virDomainPtr domain, virTypedParameterPtr params, int n,
+                       void *opaque) {
+  deliver_definition(opaque, domain, "limits set");
+}
+
+static void on_metadata(virConnectPtr vir, virDomainPtr domain, int type, const char *uri, void *opaque) {
+  deliver_definition(opaque, domain, "metadata set");
 }
 
 static void on_iteration(virConnectPtr vir, virDomainPtr domain, int iteration, void *opaque) {
@@ -116,6 +138,10 @@ bool mig_events_register(virConnectPtr vir, MigEventSink *sink, GError **error) 
       {VIR_DOMAIN_EVENT_ID_LIFECYCLE, VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), "lifecycle"},
       {VIR_DOMAIN_EVENT_ID_MIGRATION_ITERATION, VIR_DOMAIN_EVENT_CALLBACK(on_iteration), "iteration"},
       {VIR_DOMAIN_EVENT_ID_JOB_COMPLETED, VIR_DOMAIN_EVENT_CALLBACK(on_job_completed), "job completed"},
+      {VIR_DOMAIN_EVENT_ID_DEVICE_ADDED, VIR_DOMAIN_EVENT_CALLBACK(on_device), "added device"},
+      {VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, VIR_DOMAIN_EVENT_CALLBACK(on_device), "removed device"},
+      {VIR_DOMAIN_EVENT_ID_TUNABLE, VIR_DOMAIN_EVENT_CALLBACK(on_tunable), "tunable"},
+      {VIR_DOMAIN_EVENT_ID_METADATA_CHANGE, VIR_DOMAIN_EVENT_CALLBACK(on_metadata), "metadata"},
   };
 
   for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {

@@ -277,12 +277,24 @@ static void apply_migration(FakeWorld *world, FakeDomain *domain, json_t *object
     fake_job_post_copy(world, domain);
 }
 
+/* As libvirtd does for some of what changes a definition. */
+static void apply_definition(FakeWorld *world, FakeDomain *domain, json_t *object, bool is_new) {
+  MigVirtEvent event = {.kind = MIG_VIRT_EVENT_DEFINITION, .detail = "defined"};
+  guint hash = g_str_hash(string(object, "xml", "")) * 31 + g_str_hash(string(object, "next_xml", ""));
+
+  if (!is_new && hash != domain->definition_hash && domain->host)
+    fake_event(world, domain->host, domain, event);
+  domain->definition_hash = hash;
+}
+
 static void apply_domain(FakeWorld *world, const char *name, json_t *object, json_t *saved) {
   FakeDomain *domain = g_hash_table_lookup(world->domains, name);
   json_t *host;
   size_t i;
 
-  if (!domain) {
+  bool is_new = !domain;
+
+  if (is_new) {
     domain = g_new0(FakeDomain, 1);
     domain->name = g_strdup(name);
     domain->defined = g_ptr_array_new_with_free_func(g_free);
@@ -336,6 +348,7 @@ static void apply_domain(FakeWorld *world, const char *name, json_t *object, jso
     }
   }
   apply_migration(world, domain, object);
+  apply_definition(world, domain, object, is_new);
   world->dirty = true;
 }
 

@@ -47,6 +47,8 @@ typedef struct FakeDomain {
   double memory, dirty_rate, working_set, local_disk;
   gint64 local_disks;
 
+  guint definition_hash; /* of xml and next_xml */
+
   /* of the state file */
   char *host; /* where it is active, or was last */
   MigEndState state;

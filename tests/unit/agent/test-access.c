@@ -92,6 +92,7 @@ static void each_method_has_its_class(void **state) {
       {"GetPolicy", ACCESS_READ}, {"Prepare", ACCESS_CHANGE},  {"Release", ACCESS_CHANGE},
       {"Drain", ACCESS_CHANGE},   {"Cordon", ACCESS_CHANGE},   {"Uncordon", ACCESS_CHANGE},
       {"GetNode", ACCESS_NODE},   {"GetMetrics", ACCESS_NODE}, {"GetHistory", ACCESS_READ},
+      {"Evaluate", ACCESS_READ},
   };
   g_autoptr(VarlinkInterface) interface = varlink_interface_parse(io_handoffd_Agent_varlink, NULL);
   size_t found = 0;

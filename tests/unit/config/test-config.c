@@ -554,7 +554,7 @@ static void the_installed_file_has_every_key_at_its_default(void **state) {
   g_autoptr(Config) config = load_text(live->str), defaults = config_new();
   if (config->warnings->len)
     fail_msg("%s", (char *)g_ptr_array_index(config->warnings, 0));
-  assert_int_equal(keys, 22 + MIG_POLICY_KEY_COUNT);
+  assert_int_equal(keys, 23 + MIG_POLICY_KEY_COUNT);
   assert_int_equal(config->node_policy.policy.set, (UINT32_C(1) << MIG_POLICY_KEY_COUNT) - 1);
   assert_memory_equal(config->node_policy.policy.values, defaults->node_policy.policy.values,
                       sizeof(defaults->node_policy.policy.values));

@@ -66,7 +66,7 @@ static void every_row_says_what_it_is_about(void **state) {
 
 /* What is known of no row is never passed over. */
 static void what_no_row_knows_takes_a_restart(void **state) {
-  const ChangeContext context = {{0}};
+  const ChangeContext context = {NULL};
   static const char *const items[] = {"", "warp 0", "interface x", "disk x"};
   for (size_t i = 0; i < LENGTH(items); i++) {
     const ChangeRow *row = change_find(CHANGE_VALUE, items[i], "new/thing@here", &context);

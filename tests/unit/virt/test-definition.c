@@ -4,6 +4,7 @@
  * definitions/BASE.live.xml and BASE.next.xml are what libvirt 9.0 says of a domain that was just started, as the driver reads
  * them. A row changes one of them, or both; definitions/expected has what comes of each row. REGEN=1 writes it anew, to be read
  * before it is committed. Runs in definitions/. */
+#include "libmigrate/core/change-rules.h"
 #include "libmigrate/virt/xml.h"
 #include "tests/unit/core/rows.h"
 
@@ -172,6 +173,10 @@ static const Pair pairs[] = {
     {"less memory by the balloon",
      "web3",
      {SET("<currentMemory unit='KiB'>524288<", "<currentMemory unit='KiB'>262144<")}},
+    {"memory by a balloon that is not there",
+     "web3",
+     {SET("<currentMemory unit='KiB'>524288<", "<currentMemory unit='KiB'>262144<"),
+      {BOTH, "<memballoon model='virtio'>", "<memballoon model='none'>"}}},
     {"more slots for memory", "web3", {SET("slots='4'", "slots='8'")}},
     {"a DIMM is added, which libvirt adds to the memory too",
      "web3",
@@ -220,6 +225,9 @@ static const Pair pairs[] = {
     {"the console's port that libvirt chose is no change", "web3", {{LIVE, "port='-1'", "port='5900'"}}},
     {"the console has another password, which is not shown", "web3", {SET("secret1", "secret2")}},
     {"SPICE in place of VNC", "web3", {SET("<graphics type='vnc'", "<graphics type='spice'")}},
+    {"a first console, and the video card that comes with it",
+     "custom",
+     {PLUG("<graphics type='vnc'/><video><model type='cirrus'/></video>")}},
     {"a serial port goes to another file", "web3", {SET("serial1", "serial2")}},
     {"a serial port goes elsewhere, which is told once",
      "web3",
@@ -396,6 +404,19 @@ static void what_has_no_room_is_counted(void **state) {
   assert_int_equal(mig_changes(&live, &next, NULL, 0), n);
 }
 
+static void the_manual_page_has_every_code(void **state) {
+  g_autofree char *page = NULL;
+  const ChangeRow *row;
+
+  assert_true(g_file_get_contents(MANUAL_PAGE, &page, NULL, NULL));
+  for (size_t i = 0; (row = change_row(i)); i++) {
+    g_autofree char *word = row->code ? g_strdup_printf("\\b%s\\b", row->code) : NULL;
+
+    if (word && !g_regex_match_simple(word, page, 0, 0))
+      fail_msg("%s is not in %s", row->code, MANUAL_PAGE);
+  }
+}
+
 int main(void) {
   Tests tests = {0};
   int failed;
@@ -407,6 +428,7 @@ int main(void) {
             NULL);
   tests_add(&tests, "metadata without end has one", metadata_without_end_has_one, NULL);
   tests_add(&tests, "what has no room is counted", what_has_no_room_is_counted, NULL);
+  tests_add(&tests, "the manual page has every code", the_manual_page_has_every_code, NULL);
   failed = tests_run(&tests, "definition");
   if (g_getenv("REGEN"))
     g_file_set_contents(GOLDEN, seen->str, -1, NULL);
