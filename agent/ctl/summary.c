@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How a finished job ended, in words. */
+#include "agent/ctl/findings.h"
 #include "agent/ctl/follow.h"
 #include "agent/ctl/format.h"
 
@@ -41,6 +42,24 @@ static void print_numbers(Term *term, const JobView *job) {
     term_print(term, "  %s.\n", text->str + 2);
 }
 
+/* Of findings, the message of a refused job is all blockers in one. */
+static bool is_of_findings(const char *message, json_t *findings) {
+  const char *code = json_string_of(json_array_get(findings, 0), "code");
+
+  return code && g_str_has_prefix(message, code) && g_str_has_prefix(message + strlen(code), ": ");
+}
+
+static void print_reason(Term *term, const JobView *job) {
+  json_t *findings = json_object_get(job->json, "findings");
+
+  if (!job->failure_message || !*job->failure_message)
+    return;
+  if (is_of_findings(job->failure_message, findings))
+    findings_print_blockers(term, findings);
+  else
+    term_print(term, "  %s\n", job->failure_message);
+}
+
 static void print_failure(Term *term, const JobView *job) {
   const char *stage =
       job->failure_stage && strcmp(job->failure_stage, "none") != 0 ? job->failure_stage : NULL;
@@ -49,8 +68,7 @@ static void print_failure(Term *term, const JobView *job) {
   if (job->failure_phase)
     term_print(term, ", while %s%s%s", job->failure_phase, stage ? ", " : "", stage ? stage : "");
   term_print(term, "\n");
-  if (job->failure_message && *job->failure_message)
-    term_print(term, "  %s\n", job->failure_message);
+  print_reason(term, job);
   if (job->libvirt_message)
     term_print(term, "  libvirt says: %s (code %" G_GINT64_FORMAT ")\n", job->libvirt_message,
                job->libvirt_code);

@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffctl check: what keeps a domain from moving, all of it at once. */
 #include "agent/ctl/call.h"
-#include "agent/ctl/jobview.h"
-#include "agent/ctl/print.h"
-
-typedef struct Counts {
-  unsigned blockers, transient, warnings;
-} Counts;
-
-static Counts count(json_t *findings) {
-  Counts counts = {0};
-  json_t *finding;
-  size_t i;
-
-  json_array_foreach (findings, i, finding) {
-    if (!json_is_true(json_object_get(finding, "blocks")))
-      counts.warnings++;
-    else if (json_is_true(json_object_get(finding, "transient")))
-      counts.blockers++, counts.transient++;
-    else
-      counts.blockers++;
-  }
-  return counts;
-}
+#include "agent/ctl/findings.h"
 
 static void add_count(GString *text, unsigned n, const char *what) {
   if (n > 0)
@@ -30,38 +9,22 @@ static void add_count(GString *text, unsigned n, const char *what) {
 }
 
 /* Waiting cures nothing as long as one is there that it does not. */
-static void print_answer(Ctl *ctl, bool can_move, const Counts *counts) {
+static void print_answer(Ctl *ctl, bool can_move, const FindingsCount *count) {
   g_autoptr(GString) text = g_string_new(NULL);
 
-  add_count(text, counts->blockers, "blocker");
-  add_count(text, counts->warnings, "warning");
-  if (counts->transient > 0 && counts->transient == counts->blockers)
+  add_count(text, count->blockers, "blocker");
+  add_count(text, count->warnings, "warning");
+  if (count->transient > 0 && count->transient == count->blockers)
     g_string_append(text, "; waiting may help");
   term_print(&ctl->term, "%s %s to %s%s.\n", ctl->options.args[0], can_move ? "can move" : "cannot move",
              ctl->options.args[1], text->str);
 }
 
-static void print_finding(Term *term, json_t *finding) {
-  const char *code = json_string_of(finding, "code"), *seen = json_string_of(finding, "seen");
-  const char *remedy = json_string_of(finding, "remedy");
-  bool blocks = json_is_true(json_object_get(finding, "blocks"));
-  bool transient = json_is_true(json_object_get(finding, "transient"));
-
-  print_field(term, blocks ? "blocker" : "warning", "%s%s", code ? code : "?",
-              transient ? " (waiting may help)" : "");
-  print_field(term, "", "%s", seen ? seen : "");
-  if (remedy && *remedy)
-    print_field(term, "", "%s", remedy);
-}
-
 static void print_check(Ctl *ctl, json_t *findings, bool can_move) {
-  Counts counts = count(findings);
-  json_t *finding;
-  size_t i;
+  FindingsCount count = findings_count(findings);
 
-  print_answer(ctl, can_move, &counts);
-  json_array_foreach (findings, i, finding)
-    print_finding(&ctl->term, finding);
+  print_answer(ctl, can_move, &count);
+  findings_print(&ctl->term, findings, false);
 }
 
 static ExitStatus take_reply(Ctl *ctl, json_t *reply) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffctl list, show and tune: jobs as they are. */
 #include "agent/ctl/call.h"
+#include "agent/ctl/findings.h"
 #include "agent/ctl/follow.h"
 #include "agent/ctl/format.h"
 #include "agent/ctl/print.h"
@@ -227,6 +228,8 @@ static void print_job(Ctl *ctl, const JobView *job) {
   if (job->policy_matched)
     print_field(term, "policy", "%s, chosen for the domain", job->policy_matched);
   print_policy(term, json_object_get(job->json, "policy"));
+  /* Blockers of one that is over are among its last words. */
+  findings_print(term, json_object_get(job->json, "findings"), mig_phase_is_final(job->phase));
   print_events(term, json_object_get(job->json, "events"));
   if (mig_phase_is_final(job->phase))
     follow_summary(term, job);

@@ -137,6 +137,25 @@ test_machine_type() {
     ok "... by its name, with what there is" shows MACHINE_TYPE pc-q35-7.2
 }
 
+warnings() { jq -r '[.findings[] | select(.blocks | not) | .code] | join(" ")' "$LAB_DIR/check.json"; }
+
+test_what_libvirt_does_with_it() {
+    "$LAB" virsh a blockcopy disk vda --dest "$images/copy.img" --format raw --bandwidth 1 --transient-job >/dev/null
+    is "a block job that runs on a disk" "$(blockers disk)" "BLOCK_JOB DISK_LOCAL"
+    "$LAB" virsh a blockjob disk vda --abort >/dev/null
+    is "... and one that was aborted" "$(blockers disk)" DISK_LOCAL
+    "$LAB" virsh a suspend penryn >/dev/null
+    is "a guest that is paused can move" "$(blockers penryn)" ""
+    is "... and is told of" "$(warnings)" "DOMAIN_PAUSED FILE_UNSEEN"
+    "$LAB" virsh a destroy penryn >/dev/null
+    is "one that is shut off cannot" "$(blockers penryn)" DOMAIN_STATE
+    "$LAB" virsh b define "$LAB_DIR/penryn.xml" >/dev/null
+    "$LAB" virsh b start penryn >/dev/null
+    is "... nor one that runs at the target" "$(blockers penryn)" "DOMAIN_STATE DOMAIN_EXISTS"
+    "$LAB" virsh b destroy penryn >/dev/null
+    "$LAB" virsh b undefine penryn >/dev/null
+}
+
 test_tls() {
     mkdir -p "$LAB_DIR/tls"
     printf 'migrate_tls_x509_cert_dir = "%s"\n' "$LAB_DIR/tls" >>"$LAB_DIR/node-a/etc-libvirt/qemu.conf"
@@ -219,6 +238,7 @@ start_guest plain
 start_guest disk "$(disk disk.img)"
 start_guest nehalem "" "$(model Nehalem)"
 start_guest penryn "" "$(model Penryn)"
+"$LAB" virsh a dumpxml penryn --migratable >"$LAB_DIR/penryn.xml"
 start_guest bridged "$(bridge br7)"
 start_guest q35 "" "" --machine pc-q35-7.2
 start_guest six "$(disk six.img)$(bridge br7)" "$(model Nehalem)" --machine pc-q35-7.2
@@ -234,6 +254,7 @@ test_disks
 test_unlike_cpu
 test_bridge
 test_machine_type
+test_what_libvirt_does_with_it
 test_tls
 test_six_at_once
 test_waiting

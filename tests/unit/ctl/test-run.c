@@ -217,6 +217,15 @@ static const Scenario scenarios[] = {
      1,
      0,
      "forecast     ends by pre-copy, 7.9 s in all, pause 60 ms; pre-copy's shortest would be 55 ms\n"},
+    {"a job that waits for what its checks found",
+     "show web1",
+     {{{"{'parameters':{" JOB("pending",
+                              ",'findings':[{'code':'TARGET_MEMORY','blocks':true,'transient':true,"
+                              "'seen':'There is none.','remedy':'Wait.'}]") "}}"}}},
+     1,
+     0,
+     "blocker      TARGET_MEMORY (waiting may help)\n             There is none.\n             "
+     "Wait.\nevents\n"},
     {"a report of a job that waits",
      "report web1",
      {{{"{'parameters':{" JOB("pending", "") ",'samples':[]}}"}}},

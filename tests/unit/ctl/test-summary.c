@@ -31,6 +31,27 @@ static const struct End {
      "way'},'result':{'running_at':'source','evidence':''}}",
      "The move of web1 to kvm2 failed. web1 runs on at the source.\n  cause: LIBVIRT_ERROR, while preparing\n"
      "  m\n  libvirt says: no way (code 38)\n"},
+    {"refused by its checks",
+     "{'phase':'failed','progress':null,'failure':{'cause':'REFUSED','phase':'preparing','stage':'none',"
+     "'message':'A: a. Do. B: b. Wait.'},'result':{'running_at':'source'},'findings':["
+     "{'code':'A','blocks':true,'transient':false,'seen':'It is a.','remedy':'Do.'},"
+     "{'code':'B','blocks':true,'transient':true,'seen':'It is b.','remedy':'Wait.'},"
+     "{'code':'C','blocks':false,'transient':false,'seen':'It is c.','remedy':'Know.'}]}",
+     "The move of web1 to kvm2 failed. web1 runs on at the source.\n  cause: REFUSED, while preparing\n"
+     "  A: It is a. Do.\n  B: It is b. Wait.\n"},
+    {"failed in another way than by what its checks once found",
+     "{'phase':'failed','progress':null,'failure':{'cause':'PREPARE_TIMEOUT','phase':'preparing','stage':'"
+     "none',"
+     "'message':'the checks did not end'},'result':{'running_at':'source'},'findings':["
+     "{'code':'B','blocks':true,'transient':true,'seen':'It is b.','remedy':'Wait.'}]}",
+     "The move of web1 to kvm2 failed. web1 runs on at the source.\n"
+     "  cause: PREPARE_TIMEOUT, while preparing\n  the checks did not end\n"},
+    {"failed later, with warnings of its checks",
+     "{'phase':'failed','progress':null,'failure':{'cause':'DEADLINE','phase':'migrating','stage':'pre_copy',"
+     "'message':'m'},'result':{'running_at':'source'},'findings':["
+     "{'code':'C','blocks':false,'transient':false,'seen':'It is c.','remedy':'Know.'}]}",
+     "The move of web1 to kvm2 failed. web1 runs on at the source.\n"
+     "  cause: DEADLINE, while migrating, pre_copy\n  m\n"},
     {"failed, nobody knows where it runs",
      "{'phase':'failed','progress':null,'failure':{'cause':'LINK_LOST'},'result':{'running_at':'unknown'}}",
      "The move of web1 to kvm2 failed. Where web1 runs is not known: look at both ends before you start it "
