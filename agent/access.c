@@ -14,6 +14,7 @@ static const struct {
     {"io.handoffd.Agent.Watch", ACCESS_READ},      {"io.handoffd.Agent.Check", ACCESS_READ},
     {"io.handoffd.Agent.Forecast", ACCESS_READ},   {"io.handoffd.Agent.GetPolicy", ACCESS_READ},
     {"io.handoffd.Agent.GetHistory", ACCESS_READ}, {"io.handoffd.Agent.Evaluate", ACCESS_READ},
+    {"io.handoffd.Agent.WatchDrain", ACCESS_READ},
 };
 
 AccessClass access_classify(const char *method) {

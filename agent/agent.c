@@ -71,6 +71,7 @@ static void on_hypervisor_event(const MigVirtEvent *event, gpointer user_data) {
 
   lifecycle_handle_event(agent, event);
   evaluator_handle_event(agent->evaluator, event);
+  drain_handle_event(agent, event);
 }
 
 /* --- jobs of before --- */
@@ -120,6 +121,8 @@ static void on_record(const char *id, json_t *record, const GError *error, gpoin
   }
   if (strcmp(id, CORDON_RECORD_ID) == 0)
     cordon_read(&agent->cordon, record, error);
+  else if (strcmp(id, DRAIN_RECORD_ID) == 0)
+    drain_read(agent, record, error);
   else
     read_job(agent, id, record, error);
 }
@@ -161,6 +164,7 @@ static gboolean on_tick(gpointer user_data) {
   evaluator_tick(agent->evaluator);
   hostdown_tick(user_data);
   metrics_tick(user_data);
+  drain_tick(agent);
   return G_SOURCE_CONTINUE;
 }
 
@@ -229,6 +233,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   agent->tick = start_timer(agent, TICK_MS, on_tick);
   agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
   adopt_jobs(agent);
+  drain_resume(agent);
   return agent;
 }
 
@@ -245,6 +250,7 @@ bool agent_free(Agent *agent) {
   logind_free(agent->logind);
   metrics_close(agent);
   lookup_free(agent->lookup);
+  g_clear_pointer(&agent->drain, drain_free);
   checker_free(agent->checker);
   errands_free(agent->errands);
   evaluator_free(g_steal_pointer(&agent->evaluator));
@@ -283,7 +289,9 @@ char *agent_describe(const Agent *agent) {
 
   return g_strdup_printf("%s%s%u moving, %u waiting%s; libvirtd %s",
                          agent->host_down.on ? "the host goes down; " : "",
-                         agent->cordon.on ? "cordoned; " : "", moving,
-                         job_table_count_unfinished(agent->jobs) - moving - incoming, coming,
+                         drain_is_active(agent) ? "draining; "
+                         : agent->cordon.on     ? "cordoned; "
+                                                : "",
+                         moving, job_table_count_unfinished(agent->jobs) - moving - incoming, coming,
                          state && state->reachable ? "answers" : "does not answer");
 }

@@ -5,6 +5,7 @@
 #include "agent/checker.h"
 #include "agent/config.h"
 #include "agent/cordon.h"
+#include "agent/drain.h"
 #include "agent/errand.h"
 #include "agent/evaluate.h"
 #include "agent/historystore.h"
@@ -41,6 +42,7 @@ typedef struct Agent {
   Logind *logind;
   HostDown host_down;
   Metrics metrics;
+  Drain *drain; /* the one under way, or the last; NULL: there was none */
   VarlinkServer *server;
   GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
   char *boot_id;

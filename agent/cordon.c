@@ -87,17 +87,10 @@ static void save(Agent *agent, VarlinkCall *call) {
   store_write(agent->store, CORDON_RECORD_ID, to_record(&agent->cordon), on_saved, varlink_call_ref(call));
 }
 
-void methods_cordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  const char *reason = json_string_value(json_object_get(parameters, "reason"));
-  g_autofree char *by = methods_describe_peer(call);
-  Agent *agent = user_data;
+/* Said again, it is since the first time; a new reason replaces the old one. */
+static void cordon(Agent *agent, const char *reason, const char *by) {
   bool again = agent->cordon.on;
 
-  if (reason && strlen(reason) > REASON_MAX) {
-    varlink_call_invalid_parameter(call, "reason");
-    return;
-  }
-  /* Said again, it is since the first time; a new reason replaces the old one. */
   if (!again || reason)
     set(&agent->cordon, reason ? reason : "", by, again ? agent->cordon.since_usec : g_get_real_time());
   if (!again)
@@ -105,7 +98,28 @@ void methods_cordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {
                 (const LogField[]){{NAMES_FIELD_REASON, agent->cordon.reason}}, 1,
                 "this node is cordoned by %s, and takes no new work%s%s", by,
                 *agent->cordon.reason ? ": " : "", agent->cordon.reason);
+}
+
+void methods_cordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  const char *reason = json_string_value(json_object_get(parameters, "reason"));
+  g_autofree char *by = methods_describe_peer(call);
+  Agent *agent = user_data;
+
+  if (reason && strlen(reason) > REASON_MAX) {
+    varlink_call_invalid_parameter(call, "reason");
+    return;
+  }
+  cordon(agent, reason, by);
   save(agent, call);
+}
+
+void cordon_for_drain(Agent *agent, const char *by) {
+  if (agent->cordon.on)
+    return;
+  cordon(agent, "it is drained", by);
+  if (agent->status_changed)
+    agent->status_changed(agent);
+  store_write(agent->store, CORDON_RECORD_ID, to_record(&agent->cordon), NULL, NULL);
 }
 
 void methods_uncordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {

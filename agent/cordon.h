@@ -33,5 +33,8 @@ json_t *cordon_to_json(const Cordon *cordon);
 /* Answers a call with NodeCordoned, if the node is: true then. */
 bool cordon_refuse(const struct Agent *agent, VarlinkCall *call);
 
+/* Cordons for a drain, whose record is written after this one. A node that is cordoned stays so as it is. */
+void cordon_for_drain(struct Agent *agent, const char *by);
+
 void methods_cordon(VarlinkCall *call, json_t *parameters, gpointer user_data);
 void methods_uncordon(VarlinkCall *call, json_t *parameters, gpointer user_data);

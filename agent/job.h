@@ -64,6 +64,7 @@ struct Job {
   char *request_key;
   char *request_digest; /* of what was asked under the key, to tell a repetition from a conflict */
   MigDirection direction;
+  char *drain_id; /* of the drain that it is of, or NULL */
 
   char *domain_name;
   char domain_uuid[MIG_UUID_STRING_SIZE];

@@ -88,6 +88,7 @@ void log_job(const Job *job, int priority, const char *message_id, const char *f
 
   const LogField fields[] = {
       {NAMES_FIELD_JOB_ID, job->id},
+      {NAMES_FIELD_DRAIN_ID, job->drain_id},
       {NAMES_FIELD_REQUEST_KEY, job->request_key},
       {NAMES_FIELD_DOMAIN_NAME, job->domain_name},
       {NAMES_FIELD_DOMAIN_UUID, job->domain_uuid},

@@ -352,6 +352,8 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
     json_object_set_new(node, "pending_changes", changes);
   if (agent->cordon.on)
     json_object_set_new(node, "cordon", cordon_to_json(&agent->cordon));
+  if (agent->drain)
+    json_object_set_new(node, "drain", drain_to_json(agent));
   varlink_call_reply(call, node, false);
 }
 
@@ -370,6 +372,9 @@ static const VarlinkMethod methods[] = {
     {"GetPolicy", methods_get_policy, false},
     {"Cordon", methods_cordon, false},
     {"Uncordon", methods_uncordon, false},
+    {"Drain", methods_drain, true},
+    {"WatchDrain", methods_watch_drain, true},
+    {"AbortDrain", methods_abort_drain, false},
     {"Abort", method_abort, false},
     {"Tune", method_tune, false},
     {"GetNode", method_get_node, false},

@@ -30,6 +30,21 @@
 /* and lets it in again */
 #define NAMES_MESSAGE_UNCORDONED "d2dabd699c57419a87d0af059c5e6351"
 
+/* this node is emptied: all its domains are to go */
+#define NAMES_MESSAGE_DRAIN_STARTED "f05a219fc31f4b20a00eb115aefd29ee"
+
+/* after a restart of the agent, that goes on */
+#define NAMES_MESSAGE_DRAIN_RESUMED "69b15a9264544922bc95f5474f508ac4"
+
+/* a domain stays on the node that is drained: it cannot move, or its move came to nothing */
+#define NAMES_MESSAGE_DRAIN_GUEST_STAYS "97387c5ea8ad4243a65f1e15cd78659b"
+
+/* somebody ends the drain; moves that are under way go on */
+#define NAMES_MESSAGE_DRAIN_STOPPING "3f64c31af15c4b2d83437d8990e600e0"
+
+/* nothing is left to do for the drain, or it was aborted */
+#define NAMES_MESSAGE_DRAIN_ENDED "a7e37a8835b54898a59d056dd28c8b9f"
+
 /* a move was asked for and is on stable storage */
 #define NAMES_MESSAGE_JOB_ACCEPTED "e9750b7ee37d47faa81bc4bf8cfbcf90"
 
@@ -113,6 +128,7 @@
 
 /* Fields, beside the journal's own MESSAGE, MESSAGE_ID, PRIORITY and ERRNO. Units are in the names. */
 #define NAMES_FIELD_JOB_ID            "JOB_ID"
+#define NAMES_FIELD_DRAIN_ID          "DRAIN_ID"
 #define NAMES_FIELD_REQUEST_KEY       "REQUEST_KEY"
 #define NAMES_FIELD_DOMAIN_NAME       "DOMAIN_NAME"
 #define NAMES_FIELD_DOMAIN_UUID       "DOMAIN_UUID"

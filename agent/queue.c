@@ -217,6 +217,23 @@ unsigned job_queue_position(const Job *job) {
   return mig_queue_position(&job->waiting);
 }
 
+unsigned job_queue_limit_of_target(const JobQueue *queue, const char *uri) {
+  const char *rule;
+
+  return limit_of_target(queue->config, uri, &rule);
+}
+
+MigHold job_queue_held(const JobQueue *queue, const Job *job) {
+  switch (mig_queue_why(&queue->queue, &job->waiting)) {
+  case MIG_ADMISSION_HELD:
+    return MIG_HOLD_JOB;
+  case MIG_ADMISSION_TARGET_HELD:
+    return MIG_HOLD_TARGET;
+  default:
+    return MIG_HOLD_NONE;
+  }
+}
+
 static const JobCondition *condition_of(const JobQueue *queue, const Job *job) {
   switch (mig_queue_why(&queue->queue, &job->waiting)) {
   case MIG_ADMISSION_HELD:

@@ -38,6 +38,12 @@ void job_queue_update(JobQueue *queue, Job *job);
  * static, the message is copied; both are for clients. */
 void job_queue_set_gate(JobQueue *queue, MigAdmission gate, const char *reason, const char *message);
 
+/* How many to this target at a time; 0: no limit. */
+unsigned job_queue_limit_of_target(const JobQueue *queue, const char *uri);
+
+/* What kind of condition holds a job that waits; NONE: it waits for its turn. */
+MigHold job_queue_held(const JobQueue *queue, const Job *job);
+
 /* How many have a place. */
 unsigned job_queue_count_running(const JobQueue *queue);
 

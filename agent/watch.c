@@ -115,6 +115,7 @@ static bool is_watched(const Agent *agent, const Job *job) {
 }
 
 void watch_notify(Agent *agent, Job *job, bool urgent) {
+  drain_note_job(agent, job, urgent);
   if (!is_watched(agent, job))
     return;
   if (urgent || agent_now_ms() >= job->watched_ms + agent->config->watch_interval_ms)
