@@ -189,6 +189,12 @@ static void stop_timer(GSource **source) {
 
 /* --- the whole --- */
 
+void agent_apply_config(Agent *agent) {
+  agent->group_gid = find_group(agent->config->group);
+  stop_timer(&agent->watch_tick);
+  agent->watch_tick = start_timer(agent, MAX(agent->config->watch_interval_ms / 2, 20), on_watch_flush);
+}
+
 static void log_config_warnings(const Config *config) {
   for (guint i = 0; i < config->warnings->len; i++)
     log_message(LOG_WARNING, NAMES_MESSAGE_CONFIG_WARNING, NULL, 0, "%s",

@@ -74,6 +74,9 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
  * running. False: threads sit in calls of libvirt, so the process must end without cleaning up after itself. */
 bool agent_free(Agent *agent);
 
+/* agent->config was exchanged for another: what the agent itself has derived from it. */
+void agent_apply_config(Agent *agent);
+
 uint64_t agent_now_ms(void);
 
 /* One line on what the agent does, for the service manager. */

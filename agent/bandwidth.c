@@ -158,6 +158,45 @@ void bandwidth_leave(JobRun *run) {
   g_ptr_array_remove(run->agent->bandwidth->members, &run->bandwidth.share);
 }
 
+/* Their own limits are all that they have from now on. */
+static void dissolve(Agent *agent) {
+  g_autoptr(GPtrArray) members = g_steal_pointer(&agent->bandwidth->members);
+
+  agent->bandwidth->members = g_ptr_array_new();
+  for (guint i = 0; i < members->len; i++) {
+    JobRun *run = run_of(members->pdata[i]);
+    bool waits = bandwidth_waits(run);
+
+    run->bandwidth.in = false;
+    run->job->share_bytes_per_s = 0;
+    if (waits)
+      run_begin(run);
+    else
+      run_lift_share(run);
+  }
+}
+
+/* Some run already, with their own limits alone. */
+static void assemble(Agent *agent) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+
+  for (guint i = 0; i < all->len; i++) {
+    Job *job = all->pdata[i];
+
+    if (job->run && (job->phase == MIG_PHASE_MIGRATING || job->phase == MIG_PHASE_RECOVERING) &&
+        !job->run->bandwidth.in)
+      bandwidth_adopt(job->run);
+  }
+}
+
+void bandwidth_apply_config(Agent *agent) {
+  if (agent->config->max_bandwidth_bytes_per_s == 0)
+    dissolve(agent);
+  else
+    assemble(agent);
+  bandwidth_step(agent);
+}
+
 bool bandwidth_waits(const JobRun *run) {
   return run->bandwidth.in && run->bandwidth.share.given == 0;
 }
@@ -219,12 +258,8 @@ static double in_mib(uint64_t bytes) {
 static void ask_for(JobRun *run) {
   const MigShare *share = &run->bandwidth.share;
   uint64_t own = mig_policy_get(&run->job->policy, MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S);
-  bool post_copy = run->job->have_plan && run->job->plan.post_copy;
 
-  worker_set_bandwidth(run->worker, share->asked,
-                       !post_copy ? 0
-                       : own > 0  ? MIN(own, share->asked)
-                                  : share->asked);
+  run_set_bandwidth(run, share->asked, own > 0 ? MIN(own, share->asked) : share->asked);
 }
 
 static void begin(JobRun *run) {

@@ -46,6 +46,9 @@ void bandwidth_note_sample(JobRun *run, const MigSample *sample);
 /* libvirt took the limits that were asked for, or not. */
 void bandwidth_note_set(JobRun *run, const GError *error);
 
+/* MaxBandwidth= may be another, or be there no more, or at last: also for what runs. */
+void bandwidth_apply_config(Agent *agent);
+
 /* Does what there is to do. To be called after whatever may have changed that, and some times a second. */
 void bandwidth_step(Agent *agent);
 

@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "agent/notify.h"
+#include "agent/reload.h"
 
 #include <errno.h>
 #include <gio/gio.h>
@@ -50,6 +51,9 @@ static const char description[] =
     "  SIGTERM, SIGINT   end. Migrations that are under way go on in libvirtd, and are taken up again at "
     "the\n"
     "                    next start.\n"
+    "  SIGHUP            read the configuration again; what is wrong in it keeps the old one, and is said "
+    "in\n"
+    "                    the journal.\n"
     "\n"
     "Exit status: 0 ended by a signal, 1 failed, 2 bad usage.\n"
     "\n"
@@ -155,10 +159,25 @@ static gboolean on_signal(gpointer user_data) {
   return G_SOURCE_CONTINUE;
 }
 
-static GSource *watch_signal(GMainContext *context, int number, GMainLoop *loop) {
+typedef struct Reloading {
+  Agent *agent;
+  const Options *options;
+} Reloading;
+
+/* The service manager is told that it is ready in any case: with the new configuration, or with the old one. */
+static gboolean on_reload(gpointer user_data) {
+  const Reloading *reloading = user_data;
+
+  notify_reloading(reloading->agent->notify);
+  reload_config(reloading->agent, reloading->options->config);
+  notify_ready(reloading->agent->notify);
+  return G_SOURCE_CONTINUE;
+}
+
+static GSource *watch_signal(GMainContext *context, int number, GSourceFunc func, gpointer user_data) {
   GSource *source = g_unix_signal_source_new(number);
 
-  g_source_set_callback(source, on_signal, loop, NULL);
+  g_source_set_callback(source, func, user_data, NULL);
   g_source_attach(source, context);
   return source;
 }
@@ -166,12 +185,15 @@ static GSource *watch_signal(GMainContext *context, int number, GMainLoop *loop)
 static int serve(Agent *agent, GMainContext *context, const Options *options, GError **error) {
   g_autoptr(GMainLoop) loop = g_main_loop_new(context, FALSE);
   g_autoptr(Notify) notify = notify_new(context);
-  GSource *terminate = watch_signal(context, SIGTERM, loop);
-  GSource *interrupt = watch_signal(context, SIGINT, loop);
+  GSource *terminate = watch_signal(context, SIGTERM, on_signal, loop);
+  GSource *interrupt = watch_signal(context, SIGINT, on_signal, loop);
+  Reloading reloading = {agent, options};
+  GSource *reload = NULL;
   bool ok = listen_on(agent, options, error);
 
   if (ok) {
     agent->notify = notify;
+    reload = watch_signal(context, SIGHUP, on_reload, &reloading);
     agent->status_changed = on_status_changed;
     on_status_changed(agent);
     notify_ready(notify);
@@ -183,6 +205,10 @@ static int serve(Agent *agent, GMainContext *context, const Options *options, GE
                 "ends; %u migrations that are under way go on in libvirtd",
                 job_queue_count_running(agent->queue));
     agent->status_changed = NULL;
+  }
+  if (reload) {
+    g_source_destroy(reload);
+    g_source_unref(reload);
   }
   g_source_destroy(terminate);
   g_source_unref(terminate);

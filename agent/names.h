@@ -15,6 +15,12 @@
 /* a line of the configuration was not understood, and has no effect */
 #define NAMES_MESSAGE_CONFIG_WARNING "15fd88f01378488282c1fa9d9df3bbb7"
 
+/* the configuration was read again, and holds */
+#define NAMES_MESSAGE_CONFIG_RELOADED "4f5ac3726489406ab05ef7ea9cf00ed5"
+
+/* it was read again, and is no good: the one of before holds */
+#define NAMES_MESSAGE_CONFIG_KEPT "5329550bf3c84be7aad46073a5bbe8a9"
+
 /* the libvirtd of this node does not answer */
 #define NAMES_MESSAGE_LIBVIRT_LOST "002b1125c3f340b591ccef078edecffd"
 

@@ -39,6 +39,10 @@ void notify_ready(Notify *notify) {
   sd_notify(0, "READY=1");
 }
 
+void notify_reloading(Notify *notify) {
+  sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GINT64_FORMAT, g_get_monotonic_time());
+}
+
 void notify_status(Notify *notify, const char *status) {
   sd_notifyf(0, "STATUS=%s", status);
 }

@@ -12,6 +12,8 @@ void notify_free(Notify *notify);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Notify, notify_free)
 
 void notify_ready(Notify *notify);
+/* The configuration is read again; notify_ready() when that is over. */
+void notify_reloading(Notify *notify);
 void notify_status(Notify *notify, const char *status);
 /* `moving` migrations go on without the agent. */
 void notify_stopping(Notify *notify, unsigned moving);

@@ -42,8 +42,12 @@ static void lane_free(gpointer data) {
   g_free(lane);
 }
 
+static MigQueueLimits limits_of(const Config *config) {
+  return (MigQueueLimits){.max_outgoing = config->max_outgoing, .aging_ms = config->priority_aging_ms};
+}
+
 JobQueue *job_queue_new(const Config *config) {
-  const MigQueueLimits limits = {.max_outgoing = config->max_outgoing, .aging_ms = config->priority_aging_ms};
+  const MigQueueLimits limits = limits_of(config);
   JobQueue *queue = g_new0(JobQueue, 1);
 
   queue->config = config;
@@ -91,6 +95,21 @@ static Lane *find_or_add_lane(JobQueue *queue, const Job *job) {
   mig_lane_init(&lane->lane, limit_of_target(queue->config, lane->uri, &lane->rule));
   g_hash_table_insert(queue->lanes, lane->uri, lane);
   return lane;
+}
+
+void job_queue_apply_config(JobQueue *queue) {
+  const MigQueueLimits limits = limits_of(queue->config);
+  GHashTableIter iter;
+  gpointer value;
+
+  mig_queue_set_limits(&queue->queue, &limits);
+  g_hash_table_iter_init(&iter, queue->lanes);
+  while (g_hash_table_iter_next(&iter, NULL, &value)) {
+    Lane *lane = value;
+
+    mig_queue_set_lane_limit(&queue->queue, &lane->lane,
+                             limit_of_target(queue->config, lane->uri, &lane->rule));
+  }
 }
 
 static Lane *lane_of(const Job *job) {

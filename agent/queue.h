@@ -13,6 +13,9 @@ JobQueue *job_queue_new(const Config *config);
 void job_queue_free(JobQueue *queue);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(JobQueue, job_queue_free)
 
+/* The configuration has changed: limits and aging hold for all that are in. */
+void job_queue_apply_config(JobQueue *queue);
+
 /* A durable, pending job gets its place in the order. */
 void job_queue_push(JobQueue *queue, Job *job, uint64_t now_ms);
 

@@ -36,6 +36,14 @@ struct JobRun {
   bool operator_called;
 };
 
+/* --- run.c --- */
+
+/* Has libvirt set both limits, of which the second is of no use to a migration that was not started for post-copy. 0: none. */
+void run_set_bandwidth(JobRun *run, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s);
+
+/* It shares no bandwidth any more. */
+void run_lift_share(JobRun *run);
+
 /* --- outcome.c --- */
 
 void outcome_on_returned(JobRun *run, const WorkerReport *report);

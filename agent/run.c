@@ -400,6 +400,25 @@ void run_complete(JobRun *run, MigActionKind kind) {
   worker_act(run->worker, &(MigAction){.kind = kind});
 }
 
+void run_set_bandwidth(JobRun *run, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s) {
+  bool post_copy = run->job->have_plan && run->job->plan.post_copy;
+
+  worker_set_bandwidth(run->worker, bytes_per_s, post_copy, post_copy_bytes_per_s);
+}
+
+static void set_own_bandwidth(JobRun *run) {
+  const MigPolicy *policy = &run->job->policy;
+
+  run_set_bandwidth(run, mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S),
+                    mig_policy_get(policy, MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S));
+}
+
+void run_lift_share(JobRun *run) {
+  if (run->monitoring)
+    mig_monitor_set_share(&run->monitor, 0);
+  set_own_bandwidth(run);
+}
+
 void run_tune(JobRun *run, const MigPolicy *changes) {
   const uint32_t bandwidth = (UINT32_C(1) << MIG_POLICY_BANDWIDTH_BYTES_PER_S) |
                              (UINT32_C(1) << MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S);
@@ -410,8 +429,7 @@ void run_tune(JobRun *run, const MigPolicy *changes) {
   mig_monitor_set_policy(&run->monitor, policy);
   note_deadline(run);
   if ((changes->set & bandwidth) && !bandwidth_retune(run))
-    worker_set_bandwidth(run->worker, mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S),
-                         mig_policy_get(policy, MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S));
+    set_own_bandwidth(run);
 }
 
 /* Others need what there is, and do not give it up: its checks will not be true for ever. */

@@ -82,7 +82,7 @@ static void run_command(Worker *worker, MigConn *conn, const Command *command, M
     MigAction none = {.kind = MIG_ACTION_NONE};
 
     if (ops->set_bandwidth(conn, worker->domain_uuid, command->bytes_per_s, false, &error) &&
-        command->post_copy_bytes_per_s > 0)
+        command->post_copy)
       ops->set_bandwidth(conn, worker->domain_uuid, command->post_copy_bytes_per_s, true, &error);
     report_acted(worker, &none, error);
     break;

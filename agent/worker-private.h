@@ -13,6 +13,7 @@ typedef struct Command {
   CommandKind kind;
   MigAction action;
   uint64_t bytes_per_s;
+  bool post_copy; /* this one, too */
   uint64_t post_copy_bytes_per_s;
 } Command;
 

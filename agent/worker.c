@@ -329,11 +329,13 @@ void worker_act(Worker *worker, const MigAction *action) {
   g_async_queue_push(worker->commands, command);
 }
 
-void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s) {
+void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, bool post_copy,
+                          uint64_t post_copy_bytes_per_s) {
   Command *command = g_new0(Command, 1);
 
   command->kind = COMMAND_BANDWIDTH;
   command->bytes_per_s = bytes_per_s;
+  command->post_copy = post_copy;
   command->post_copy_bytes_per_s = post_copy_bytes_per_s;
   g_mutex_lock(&worker->mutex);
   worker->limited = true;

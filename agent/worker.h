@@ -92,8 +92,9 @@ void worker_cancel(Worker *worker);
  * it while the job is being set up. */
 void worker_act(Worker *worker, const MigAction *action);
 
-/* Sets the bandwidth limits of the running migration. 0: none. */
-void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s);
+/* Sets the bandwidth limits of the running migration; the second with `post_copy` only. 0: none. */
+void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, bool post_copy,
+                          uint64_t post_copy_bytes_per_s);
 
 /* How long, in ms, the thread has been waiting for the answer to a call that is answered at once by a libvirtd in good
  * health; 0: it is not. ret_what: the call, static. */

@@ -256,6 +256,33 @@ void mig_queue_set_priority(MigQueue *queue, MigWaiting *job, MigPriority priori
   put_lane(queue, job->lane);
 }
 
+/* Their order is by keys that were made with the old aging. Each is found in its trees by its old key, and put back by its
+ * new one; the trees compare keys only, and so are in order after each. */
+static void order_anew(MigQueue *queue) {
+  MigTree done;
+
+  mig_tree_init(&done, compare_order);
+  for (MigTreeNode *node; (node = mig_tree_first(&queue->order));) {
+    mig_queue_set_priority(queue, BY_ORDER(node), BY_ORDER(node)->priority);
+    mig_tree_remove(&queue->order, node);
+    mig_tree_insert(&done, node);
+  }
+  while (mig_tree_first(&done)) {
+    MigTreeNode *node = mig_tree_first(&done);
+
+    mig_tree_remove(&done, node);
+    mig_tree_insert(&queue->order, node);
+  }
+}
+
+void mig_queue_set_limits(MigQueue *queue, const MigQueueLimits *limits) {
+  bool other_order = limits->aging_ms != queue->limits.aging_ms;
+
+  queue->limits = *limits;
+  if (other_order)
+    order_anew(queue);
+}
+
 /* --- turns --- */
 
 static void begin_probe(MigQueue *queue, MigWaiting *job) {
@@ -331,6 +358,7 @@ MigTurn mig_queue_next(MigQueue *queue, uint64_t now_ms, MigWaiting **ret_job) {
 /* Back to waiting, as READY or HELD, with its lane taken out. */
 static void wait_again(MigQueue *queue, MigWaiting *job, bool held, uint64_t now_ms) {
   leave_state(queue, job);
+  job->key = key_of(queue, job); /* the aging may have changed since */
   if (held) {
     if (job->held_since_ms == 0)
       job->held_since_ms = now_ms;

@@ -73,7 +73,7 @@ struct MigWaiting {
 
 typedef struct MigQueueLimits {
   unsigned max_outgoing; /* 0 counts as 1: a queue that never moves is what cordoning is for */
-  /* One class of priority is worth so much waiting; 0: waiting is worth nothing. Fixed while any job is in. */
+  /* One class of priority is worth so much waiting; 0: waiting is worth nothing. */
   uint64_t aging_ms;
 } MigQueueLimits;
 
@@ -90,6 +90,10 @@ typedef struct MigQueue {
 
 /* Nobody is in. Times that are given to a queue (now_ms) are of one monotonic clock. */
 void mig_queue_init(MigQueue *queue, const MigQueueLimits *limits);
+
+/* Other limits, with jobs in: who has a place keeps it, and those that wait are in the order of the new ones. O(n log n) if
+ * the aging has changed. */
+void mig_queue_set_limits(MigQueue *queue, const MigQueueLimits *limits);
 
 void mig_lane_init(MigLane *lane, unsigned limit);
 void mig_queue_set_lane_limit(MigQueue *queue, MigLane *lane, unsigned limit);

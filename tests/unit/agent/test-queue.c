@@ -219,6 +219,33 @@ static void a_changed_priority_counts(void **state) {
   assert_turn(fixture, NOW_MS, MIG_TURN_START, two);
 }
 
+static void another_configuration_holds_for_those_that_wait(void **state) {
+  Fixture *fixture = *state;
+  Job *one = push(fixture, "b", "test:///b"), *two = push(fixture, "b", "test:///b");
+  Job *three = push(fixture, "b", "test:///b");
+
+  fixture->config->max_outgoing = 1;
+  job_queue_apply_config(fixture->queue);
+  assert_turn(fixture, NOW_MS, MIG_TURN_START, one);
+  assert_turn(fixture, NOW_MS, MIG_TURN_NONE, NULL);
+  fixture->config->max_outgoing = 8;
+  add_target(fixture, "b", "test:///b", 2);
+  job_queue_apply_config(fixture->queue);
+  assert_turn(fixture, NOW_MS, MIG_TURN_START, two);
+  assert_turn(fixture, NOW_MS, MIG_TURN_NONE, NULL);
+  assert_reason(fixture, three, NOW_MS, "TARGET_LIMIT",
+                "2 of at most 2 migrations to b are running (MaxOutgoing= of");
+  /* A limit that is lower than what runs takes nothing away. */
+  fixture->config->max_outgoing = 1;
+  job_queue_apply_config(fixture->queue);
+  assert_int_equal(job_queue_count_running(fixture->queue), 2);
+  job_queue_remove(fixture->queue, one);
+  assert_turn(fixture, NOW_MS, MIG_TURN_NONE, NULL);
+  assert_reason(fixture, three, NOW_MS, "OUTGOING_LIMIT", "1 of at most 1");
+  job_queue_remove(fixture->queue, two);
+  assert_turn(fixture, NOW_MS, MIG_TURN_START, three);
+}
+
 #define ADD(function)                                                                                        \
   do {                                                                                                       \
     tests_add(&tests, #function, function, NULL);                                                            \
@@ -236,5 +263,6 @@ int main(void) {
   ADD(a_closed_gate_is_told);
   ADD(after_a_restart_places_are_taken_first);
   ADD(a_changed_priority_counts);
+  ADD(another_configuration_holds_for_those_that_wait);
   return tests_run(&tests, "queue");
 }

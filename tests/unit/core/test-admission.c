@@ -384,6 +384,42 @@ static void a_limit_of_a_target_may_change(void **state) {
   take_turn(&stage, 2, MIG_TURN_START);
 }
 
+static void the_aging_may_change(void **state) {
+  enum { OLD, URGENT, OTHER };
+  MigWaiting jobs[] = {{.priority = MIG_PRIORITY_DEFAULT, .arrived_ms = 1000, .seq = 1},
+                       {.priority = MIG_PRIORITY_CRITICAL, .arrived_ms = 11000, .seq = 2},
+                       {.priority = MIG_PRIORITY_DEFAULT, .arrived_ms = 12000, .seq = 3}};
+  static const struct {
+    uint64_t aging_ms;
+    unsigned position[3];
+  } rows[] = {{1000, {1, 2, 3}}, {60000, {2, 1, 3}}, {0, {2, 1, 3}}, {1000, {1, 2, 3}}};
+  MigWaiting *next;
+  MigLane lanes[2];
+  MigQueue queue;
+
+  mig_queue_init(&queue, &(MigQueueLimits){.max_outgoing = 1, .aging_ms = 1000});
+  mig_lane_init(&lanes[0], 0);
+  mig_lane_init(&lanes[1], 0);
+  for (int i = 0; i < 3; i++)
+    mig_queue_push(&queue, &jobs[i], &lanes[i % 2], 20000);
+  for (size_t row = 0; row < LENGTH(rows); row++) {
+    mig_queue_set_limits(&queue, &(MigQueueLimits){.max_outgoing = 1, .aging_ms = rows[row].aging_ms});
+    for (int i = 0; i < 3; i++)
+      assert_int_equal(mig_queue_position(&jobs[i]), rows[row].position[i]);
+  }
+  /* One that has a place has the new order's place when it waits again. */
+  assert_int_equal(mig_queue_next(&queue, 20000, &next), MIG_TURN_START);
+  assert_ptr_equal(next, &jobs[OLD]);
+  mig_queue_set_limits(&queue, &(MigQueueLimits){.max_outgoing = 2, .aging_ms = 60000});
+  assert_int_equal(mig_queue_next(&queue, 20000, &next), MIG_TURN_START);
+  assert_ptr_equal(next, &jobs[URGENT]);
+  mig_queue_hold(&queue, &jobs[URGENT], MIG_HOLD_JOB, 20000);
+  mig_queue_hold(&queue, &jobs[OLD], MIG_HOLD_JOB, 20000);
+  assert_int_equal(mig_queue_position(&jobs[URGENT]), 1);
+  assert_int_equal(mig_queue_position(&jobs[OLD]), 2);
+  assert_int_equal(mig_queue_position(&jobs[OTHER]), 3);
+}
+
 static const struct Incoming {
   const char *name;
   unsigned incoming, limit;
@@ -417,6 +453,7 @@ int main(void) {
   tests_add(&tests, "a hold has its times", a_hold_has_its_times, NULL);
   tests_add(&tests, "the pause has an end", the_pause_has_an_end, NULL);
   tests_add(&tests, "a priority may change", a_priority_may_change, NULL);
+  tests_add(&tests, "the aging may change", the_aging_may_change, NULL);
   tests_add(&tests, "a limit of a target may change", a_limit_of_a_target_may_change, NULL);
   tests_add(&tests, "answers have names", answers_have_names, NULL);
   return tests_run(&tests, "admission");
