@@ -26,8 +26,10 @@
  * invlpg. QEMU 7.2's TCG loses dirty bits: after a bitmap sync, stores through
  * a TLB entry that is still hot are not logged, and the target gets the old
  * page. So the entry is dropped before each page is stored to, and the state
- * pages (variables, stack) are dropped in every turn of the main loop. A store
- * right after invlpg always takes the slow path, which logs it.
+ * pages (variables, stack) are dropped in every turn of the main loop, and for
+ * each page that is written: a turn that auto-converge stretches to a second
+ * would leave time for a sync, and for the last stores before the switch to be
+ * lost. A store right after invlpg always takes the slow path, which logs it.
  *
  * Lines on the serial port: "= " banner, "# " status (key=value), "! " trouble.
  */
@@ -384,10 +386,13 @@ static void compute(u32 page) {
 
 static void write_next_page(void) {
   const struct phase *p = &g.phases[g.phase];
-  u32 page = g.position, serial = ++g.serial;
-  u32 was = g.last[page];
+  u32 page, serial, was;
   int wrong;
 
+  drop_state_pages();
+  page = g.position;
+  serial = ++g.serial;
+  was = g.last[page];
   /* In the second lap of a phase on, the last serial is known without
      * looking it up: a stale table does not excuse a stale page. */
   wrong = serial - g.phase_serial > p->ws_pages && was != serial - p->ws_pages;
