@@ -3,12 +3,16 @@
  *
  * A seed makes a node: its limits, targets that are away for a while or let only so many in, jobs that come in bursts
  * with any priority, some with a condition of their own that passes. Under a virtual clock the queue is asked for turns as
- * the agent does, and after each moment:
- *   - no limit is exceeded: places in all, places of a target, probes;
+ * the agent does; now and then limits and the aging are changed, as by a reload, or the agent is killed and reads its
+ * records. After each moment:
+ *   - no limit is exceeded: places in all, places of a target, probes; of a limit that was lowered, or is that of an agent
+ *     which was killed, nobody begins beyond it;
  *   - who starts is the first by priority and age of all that could;
  *   - each reason that a waiting job is given is true, and none is that it is its turn;
  *   - positions are those of a sort;
- * and in the end nobody is left, within a time that the work itself takes. */
+ * and in the end nobody is left, within a time that the work itself takes.
+ *
+ * Beside that, one who comes last in a node that is never idle again is followed until it is his turn. */
 #include "libmigrate/core/admission.h"
 
 #include "tests/unit/core/rows.h"
@@ -38,6 +42,7 @@ typedef struct ModelLane {
   MigLane lane;
   bool held;
   uint64_t away_from_ms, away_until_ms;
+  unsigned excess; /* so many have a place, of before the limit was so low; 0: not more than it */
 } ModelLane;
 
 typedef struct Model {
@@ -51,7 +56,8 @@ typedef struct Model {
   unsigned n_jobs;
   uint64_t now_ms;
   uint64_t gate_from_ms, gate_until_ms; /* no share of the bandwidth is free */
-  unsigned long starts, probes;
+  unsigned excess;                      /* as of a lane */
+  unsigned long starts, probes, changes, kills;
 } Model;
 
 static uint64_t draw(Model *model, uint64_t below) {
@@ -65,8 +71,9 @@ static bool chance(Model *model, unsigned pct) {
   return draw(model, 100) < pct;
 }
 
+static const uint64_t agings[] = {0, 1000, 20000, 300000};
+
 static void make(Model *model, uint64_t seed) {
-  static const uint64_t agings[] = {0, 1000, 20000, 300000};
   uint64_t come_ms = 1;
 
   *model = (Model){.random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
@@ -154,6 +161,7 @@ static bool could_start(const Model *model, const ModelJob *job) {
 
 static void assert_is_the_first(const Model *model, const ModelJob *started) {
   assert_true(could_start(model, started));
+  assert_true(placed(model, -1) < limit_of(model));
   for (unsigned i = 0; i < model->n_jobs; i++) {
     const ModelJob *job = &model->jobs[i];
 
@@ -199,15 +207,29 @@ static void assert_position_is_that_of_a_sort(const Model *model, const ModelJob
   assert_int_equal(mig_queue_position(&job->waiting), before + 1);
 }
 
+static unsigned larger(unsigned a, unsigned b) {
+  return a > b ? a : b;
+}
+
+/* What is beyond a limit gets less, and never more. */
+static void follow_excess(Model *model) {
+  if (placed(model, -1) < model->excess)
+    model->excess = placed(model, -1);
+  for (unsigned i = 0; i < model->n_lanes; i++)
+    if (placed(model, (int)i) < model->lanes[i].excess)
+      model->lanes[i].excess = placed(model, (int)i);
+}
+
 static void assert_all_is_so(Model *model) {
   unsigned waiting = 0, probing = 0;
 
-  assert_true(placed(model, -1) <= limit_of(model));
+  assert_true(placed(model, -1) <= larger(limit_of(model), model->excess));
+  follow_excess(model);
   assert_int_equal(model->queue.running, placed(model, -1));
   for (unsigned i = 0; i < model->n_lanes; i++) {
     unsigned limit = model->lanes[i].lane.limit;
 
-    assert_true(limit == 0 || placed(model, (int)i) <= limit);
+    assert_true(limit == 0 || placed(model, (int)i) <= larger(limit, model->lanes[i].excess));
   }
   for (unsigned i = 0; i < model->n_jobs; i++) {
     const ModelJob *job = &model->jobs[i];
@@ -324,6 +346,54 @@ static void happen(Model *model) {
   }
 }
 
+static void note_excess(Model *model) {
+  model->excess = placed(model, -1);
+  for (unsigned i = 0; i < model->n_lanes; i++)
+    model->lanes[i].excess = placed(model, (int)i);
+}
+
+/* As by a reload. */
+static void change_limits(Model *model) {
+  model->max_outgoing = (unsigned)draw(model, 6);
+  model->aging_ms = agings[draw(model, LENGTH(agings))];
+  mig_queue_set_limits(&model->queue,
+                       &(MigQueueLimits){.max_outgoing = model->max_outgoing, .aging_ms = model->aging_ms});
+  for (unsigned i = 0; i < model->n_lanes; i++)
+    mig_queue_set_lane_limit(&model->queue, &model->lanes[i].lane, (unsigned)draw(model, 4));
+  note_excess(model);
+  model->changes++;
+}
+
+/* Of the queue nothing is left; what moves goes on, and all the rest waits again, with what the records have of it. */
+static void kill_agent(Model *model) {
+  const MigQueueLimits limits = model->queue.limits;
+
+  mig_queue_init(&model->queue, &limits);
+  for (unsigned i = 0; i < model->n_lanes; i++) {
+    mig_lane_init(&model->lanes[i].lane, model->lanes[i].lane.limit);
+    model->lanes[i].held = false;
+  }
+  for (unsigned i = 0; i < model->n_jobs; i++) {
+    ModelJob *job = &model->jobs[i];
+    MigLane *lane = &model->lanes[job->lane].lane;
+
+    if (job->state == TO_COME || job->state == OVER)
+      continue;
+    job->waiting = (MigWaiting){
+        .priority = job->waiting.priority, .arrived_ms = job->waiting.arrived_ms, .seq = job->waiting.seq};
+    if (job->state == MOVING) {
+      mig_queue_enter(&model->queue, &job->waiting, lane);
+      continue;
+    }
+    job->state = WAITS;
+    job->held = job->placed = false;
+    job->until_ms = NEVER;
+    mig_queue_push(&model->queue, &job->waiting, lane, model->now_ms);
+  }
+  note_excess(model);
+  model->kills++;
+}
+
 /* When something happens next, by itself or since a time to look again has come. */
 static uint64_t next_ms(const Model *model) {
   uint64_t next = NEVER;
@@ -358,7 +428,7 @@ static uint64_t bound_ms(const Model *model) {
 
 static void random_nodes(void **state) {
   static Model model;
-  unsigned long starts = 0, probes = 0;
+  unsigned long starts = 0, probes = 0, changes = 0, kills = 0;
 
   for (uint64_t seed = 1; seed <= SEEDS; seed++) {
     make(&model, seed);
@@ -370,6 +440,10 @@ static void random_nodes(void **state) {
         fail_msg("seed %" PRIu64 ": jobs wait, and nothing will happen", seed);
       model.now_ms = next;
       happen(&model);
+      if (chance(&model, 1))
+        change_limits(&model);
+      if (chance(&model, 1) && chance(&model, 30))
+        kill_agent(&model);
       take_turns(&model);
       assert_all_is_so(&model);
       assert_true(model.now_ms <= bound_ms(&model));
@@ -379,14 +453,73 @@ static void random_nodes(void **state) {
       assert_int_equal(model.lanes[i].lane.jobs, 0);
     starts += model.starts;
     probes += model.probes;
+    changes += model.changes;
+    kills += model.kills;
   }
   /* The dice were not so kind that nothing was tried. */
-  assert_true(starts > 10000 && probes > 1000);
+  assert_true(starts > 10000 && probes > 1000 && changes > 400 && kills > 100);
+}
+
+/* --- an endless stream --- */
+
+enum { STREAM = 4000 };
+
+static const struct Stream {
+  const char *name;
+  MigPriority patient; /* the class of the one who waits */
+  MigPriority stream;  /* of those who keep coming, more than can ever be served */
+  uint64_t aging_ms;
+  unsigned fails_pct; /* of the stream */
+  bool same_target;
+} streams[] = {
+    {"the lowest class waits for the highest", MIG_PRIORITY_DEFAULT, MIG_PRIORITY_RUNNING, 60000, 0, true},
+    {"the lowest for the next", MIG_PRIORITY_DEFAULT, MIG_PRIORITY_MAINTENANCE, 60000, 0, true},
+    {"for those of another target", MIG_PRIORITY_DEFAULT, MIG_PRIORITY_CRITICAL, 60000, 0, false},
+    {"for many that fail", MIG_PRIORITY_DEFAULT, MIG_PRIORITY_RUNNING, 60000, 70, true},
+    {"for its own class", MIG_PRIORITY_USER, MIG_PRIORITY_USER, 60000, 0, true},
+    {"for a lower one", MIG_PRIORITY_CRITICAL, MIG_PRIORITY_DEFAULT, 60000, 0, true},
+    {"without aging, for its own class", MIG_PRIORITY_USER, MIG_PRIORITY_USER, 0, 0, true},
+};
+
+/* One place; each takes a second, and one comes each half a second: what waits gets ever more. */
+static void whoever_waits_has_his_turn(void **state) {
+  const struct Stream *row = *state;
+  static MigWaiting jobs[STREAM];
+  uint64_t classes = row->patient > row->stream ? (uint64_t)(row->patient - row->stream) : 0, now_ms = 1000;
+  MigWaiting patient, *running = NULL;
+  MigLane lanes[2];
+  Model dice = {.random = 12345};
+  MigQueue queue;
+  unsigned come = 0;
+
+  memset(jobs, 0, sizeof jobs);
+  mig_queue_init(&queue, &(MigQueueLimits){.max_outgoing = 1, .aging_ms = row->aging_ms});
+  mig_lane_init(&lanes[0], 0);
+  mig_lane_init(&lanes[1], 0);
+  patient = (MigWaiting){.priority = row->patient, .arrived_ms = 100 * 500, .seq = 1};
+  for (; come < STREAM; now_ms += 500) {
+    if (come == 100)
+      mig_queue_push(&queue, &patient, &lanes[row->same_target ? 0 : 1], now_ms);
+    jobs[come] = (MigWaiting){.priority = row->stream, .arrived_ms = come * 500, .seq = come + 10};
+    mig_queue_push(&queue, &jobs[come], &lanes[0], now_ms);
+    come++;
+    if (running && (come % 2 == 0 || chance(&dice, row->fails_pct))) {
+      mig_queue_remove(&queue, running);
+      running = NULL;
+    }
+    if (!running && mig_queue_next(&queue, now_ms, &running) == MIG_TURN_START && running == &patient)
+      return;
+    /* By none who came more than that much later. */
+    if (running)
+      assert_true(running->arrived_ms <= patient.arrived_ms + classes * row->aging_ms);
+  }
+  fail_msg("%u came, and it was never its turn", come);
 }
 
 int main(void) {
   Tests tests = {0};
 
   tests_add(&tests, "random nodes keep the rules", random_nodes, NULL);
+  TESTS_ADD_ROWS(&tests, whoever_waits_has_his_turn, streams);
   return tests_run(&tests, "admission-property");
 }
