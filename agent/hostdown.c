@@ -39,9 +39,12 @@ static void hold_those_that_prepare(Agent *agent) {
   const GPtrArray *all = job_table_all(agent->jobs);
   g_autoptr(GError) error = g_error_new_literal(G_IO_ERROR, G_IO_ERROR_CLOSED, "this host goes down");
 
-  for (guint i = 0; i < all->len; i++)
-    if (((Job *)all->pdata[i])->phase == MIG_PHASE_PREPARING && ((Job *)all->pdata[i])->run)
+  for (guint i = 0; i < all->len; i++) {
+    const Job *job = all->pdata[i];
+
+    if (job->direction == MIG_DIRECTION_OUTGOING && job->phase == MIG_PHASE_PREPARING && job->run)
       g_ptr_array_add(preparing, all->pdata[i]);
+  }
   for (guint i = 0; i < preparing->len; i++)
     admit_hold(agent, preparing->pdata[i], MIG_HOLD_NODE, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN),
                MIG_CAUSE_HOST_SHUTDOWN, error);
