@@ -181,13 +181,11 @@ static void note_removed(Job *job, const ImagesAnswer *answer) {
 
 static void ask(Agent *agent, Job *job);
 
-static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
-  g_autofree Back *back = user_data;
-  Job *job = back_find(back);
+static void tell_askers(Agent *agent, const char *id);
+
+static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, const GError *error) {
   MigSlotEnd end;
 
-  if (!job)
-    return;
   job->lease->asking = false;
   job->lease->due_ms = agent_now_ms() + 1000;
   if (error || !answer->removed) {
@@ -203,14 +201,67 @@ static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer
                   "it came at the moment at which its images were removed: abort it at its source");
     log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_NEEDS_OPERATOR,
             "it came at the moment at which its images were removed: abort it at its source");
-    lifecycle_state_changed(back->agent, job);
-    ask(back->agent, job);
+    lifecycle_state_changed(agent, job);
+    ask(agent, job);
     return;
   }
   end = job->lease->slot.came ? MIG_SLOT_CANCELLED : job->lease->slot.ending;
-  finish(back->agent, job, end,
+  finish(agent, job, end,
          end == MIG_SLOT_CANCELLED ? "the copy that had come is gone, and never ran here"
                                    : "nothing of it has come");
+}
+
+static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
+  g_autofree Back *back = user_data;
+  Job *job = back_find(back);
+
+  if (!job)
+    return;
+  take_removed(back->agent, job, answer, error);
+  tell_askers(back->agent, back->id);
+}
+
+/* --- those who wait for a look --- */
+
+typedef struct Asker {
+  IncomingSeenFunc seen;
+  gpointer user_data;
+  GDestroyNotify destroy;
+} Asker;
+
+static void asker_free(gpointer data) {
+  Asker *asker = data;
+
+  if (asker->user_data)
+    asker->destroy(asker->user_data);
+  g_free(asker);
+}
+
+/* An asker may ask again, of this job even. */
+static void tell_askers(Agent *agent, const char *id) {
+  Job *job = job_table_find_id(agent->jobs, id);
+  g_autoptr(GPtrArray) askers = NULL;
+
+  if (!job || job->lease->askers->len == 0)
+    return;
+  askers = job->lease->askers;
+  job->lease->askers = g_ptr_array_new_with_free_func(asker_free);
+  for (guint i = 0; i < askers->len; i++) {
+    Asker *asker = askers->pdata[i];
+
+    asker->seen(g_steal_pointer(&asker->user_data));
+  }
+}
+
+void incoming_look(Agent *agent, Job *job, IncomingSeenFunc seen, gpointer user_data,
+                   GDestroyNotify destroy) {
+  Asker *asker = g_new0(Asker, 1);
+
+  *asker = (Asker){seen, user_data, destroy};
+  g_ptr_array_set_free_func(job->lease->askers, asker_free);
+  g_ptr_array_add(job->lease->askers, asker);
+  if (job->durable)
+    ask(agent, job);
 }
 
 /* --- looks --- */
@@ -306,6 +357,9 @@ static void on_look(gpointer task, const GError *error, gpointer user_data) {
     return;
   }
   apply(back->agent, job, task);
+  if (!job_is_final(job) && job->lease->asking)
+    return; /* images are being removed: that ends it */
+  tell_askers(back->agent, back->id);
 }
 
 static void ask(Agent *agent, Job *job) {
@@ -365,6 +419,7 @@ static void on_await_saved(const char *id, const GError *error, gpointer user_da
     back->ready(back->agent, job, error, back->user_data);
   if (job)
     answer_waiting(back->agent, job);
+  tell_askers(back->agent, back->id);
 }
 
 /* The lease is as good as it gets: it waits for what it is for, or for its end. That its images are its own has to be on
@@ -441,6 +496,7 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
             error->message);
     if (back->ready)
       back->ready(agent, job, error, back->user_data);
+    tell_askers(agent, job->id);
     store_remove(agent->store, job->id);
     job_table_remove(agent->jobs, job);
     job = NULL;

@@ -17,6 +17,13 @@ bool incoming_wait_until_made(Job *job, VarlinkCall *call);
 /* Answers a call whose lease cannot be used: Refused, with what keeps it. */
 void incoming_refuse(VarlinkCall *call, const Job *job);
 
+/* Called once; by then the job may be over, and gone. */
+typedef void (*IncomingSeenFunc)(gpointer user_data);
+
+/* Has the job's end here looked at, and calls back then. For who finds the domain here, and an incoming job that does not know
+ * of it yet. If the agent ends before, `destroy` is called instead. */
+void incoming_look(Agent *agent, Job *job, IncomingSeenFunc seen, gpointer user_data, GDestroyNotify destroy);
+
 /* The lease is given back. False: what it was for has come, and its source alone can end that. The caller writes the record. */
 bool incoming_release(Agent *agent, Job *job, const char *who);
 

@@ -35,6 +35,7 @@ JobLease *job_lease_new(void) {
 
   lease->images = g_ptr_array_new_with_free_func(image_free);
   lease->waiting = g_ptr_array_new_with_free_func(call_unref);
+  lease->askers = g_ptr_array_new();
   return lease;
 }
 
@@ -44,6 +45,7 @@ void job_lease_free(JobLease *lease) {
   g_free(lease->source);
   g_ptr_array_unref(lease->images);
   g_ptr_array_unref(lease->waiting);
+  g_ptr_array_unref(lease->askers);
   g_free(lease);
 }
 

@@ -10,6 +10,7 @@
 
 #include "agent/accept.h"
 #include "agent/asked.h"
+#include "agent/incoming.h"
 #include "agent/lifecycle.h"
 
 #include <string.h>
@@ -25,6 +26,7 @@ typedef struct Start {
   AskedGoals asked;
   bool even_if_cordoned;
   RequestKey key;
+  bool looked; /* whether the domain's incoming job has arrived */
 } Start;
 
 static void start_free(Start *start) {
@@ -94,6 +96,18 @@ static Job *make_job(Start *start, const MigDomainFacts *facts, const Goals *goa
   return job;
 }
 
+static void start_free_notify(gpointer start) {
+  start_free(start);
+}
+
+static void on_domain(const LookupAnswer *answer, const GError *error, gpointer user_data);
+
+static void look_up(gpointer user_data) {
+  Start *start = user_data;
+
+  lookup_domain(start->agent->lookup, start->domain, false, on_domain, start);
+}
+
 static void on_domain(const LookupAnswer *answer, const GError *error, gpointer user_data) {
   g_autoptr(Start) start = user_data;
   Agent *agent = start->agent;
@@ -107,6 +121,12 @@ static void on_domain(const LookupAnswer *answer, const GError *error, gpointer 
   if (accept_answer_known(agent, start->call, &start->key))
     return;
   busy = job_table_find_active(agent->jobs, answer->facts.uuid);
+  /* It may just have come, and its job not know it yet. */
+  if (busy && busy->lease && !start->looked) {
+    start->looked = true;
+    incoming_look(agent, busy, look_up, g_steal_pointer(&start), start_free_notify);
+    return;
+  }
   if (busy) {
     methods_error(start->call, "DomainBusy",
                   json_pack("{ss ss}", "domain", answer->facts.name, "job", busy->id));
@@ -135,6 +155,5 @@ void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
       !take_target(start, parameters) || !asked_take_goals(start->agent, call, parameters, &start->asked) ||
       !accept_has_room(start->agent, call))
     return;
-  lookup_domain(start->agent->lookup, start->domain, false, on_domain, start);
-  (void)g_steal_pointer(&start);
+  look_up(g_steal_pointer(&start));
 }

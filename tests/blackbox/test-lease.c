@@ -300,6 +300,36 @@ static void a_domain_that_is_started_here_meanwhile_ends_the_lease(void **state)
   assert_text(job, "result.running_at", "target");
 }
 
+/* Its job here may be a moment behind. */
+static void what_has_just_come_can_be_sent_on(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start(bb);
+  bb_set_call(bb, "events", json_pack("{sb}", "drop", 1));
+  client = bb_connect(bb);
+  job = prepare(bb, client, "vm9");
+  bb_set_call(bb, "a.domain_status", json_pack("{si}", "delay_ms", 500));
+  migrate(bb, "vm9");
+  while (strcmp(text_of(bb_truth(bb, "vm9"), "host"), "a") != 0)
+    client_call(client, "GetNode", NULL);
+  assert_text(client_get(client, text_of(job, "id")), "phase", "pending");
+  client_start(client, "vm9", NULL);
+  assert_text(client_get(client, text_of(job, "id")), "phase", "succeeded");
+}
+
+static void what_has_not_come_cannot_be_sent_on(void **state) {
+  Bb *bb = *state;
+  Client *client;
+
+  start(bb);
+  client = bb_connect(bb);
+  prepare(bb, client, "vm9");
+  bb_set_domain(bb, "vm9", "defined", json_pack("[s]", "a"));
+  client_refused(client, "Start", bb_start_parameters(bb, "vm9"), "DomainBusy");
+}
+
 /* --- restarts --- */
 
 static void a_lease_outlives_the_agent(void **state) {
@@ -694,6 +724,8 @@ int main(void) {
   TESTS_ADD(&tests, giving_back_twice_does_no_harm);
   TESTS_ADD(&tests, what_has_begun_to_come_is_its_sources);
   TESTS_ADD(&tests, a_domain_that_is_started_here_meanwhile_ends_the_lease);
+  TESTS_ADD(&tests, what_has_just_come_can_be_sent_on);
+  TESTS_ADD(&tests, what_has_not_come_cannot_be_sent_on);
   TESTS_ADD(&tests, a_lease_outlives_the_agent);
   TESTS_ADD(&tests, it_may_come_while_the_agent_is_away);
   TESTS_ADD(&tests, a_lease_expires_while_the_agent_is_away);

@@ -37,7 +37,9 @@ test_there_and_back() {
     done
     is "20 moves there and back: one running copy and good memory after each" "$moved" 20
     is "every one of them ended as succeeded" \
-        "$(for i in a b; do ctl $i -j list; done | jq -s '[.[].jobs[] | select(.phase == "succeeded")] | length')" 20
+        "$(for i in a b; do ctl $i -j list; done | jq -s '[.[].jobs[] | select(.phase == "succeeded" and .direction == "outgoing")] | length')" 20
+    is "... and was followed by its target, by itself" \
+        "$(for i in a b; do ctl $i -j list; done | jq -s '[.[].jobs[] | select(.phase == "succeeded" and .direction == "incoming")] | length')" 20
     list=$(printf '%s\n' "${silences[@]}" | sort -n | tr '\n' ' ')
     diag "the guest's silences in ms: $list"
     # A guest that the host lets wait for its CPU is silent as well: on a busy machine one of many moves may be off by that.
