@@ -22,8 +22,8 @@
 
 #define TIMEOUT_MAX_S 86400
 
-/* Of the first use of an emulator, besides what connections may take. */
-#define SURVEY_MS 20000
+/* In all: what a client waits for, with some to spare. The first use of an emulator takes seconds of it. */
+#define SURVEY_MS 25000
 
 /* What the errand has, and brings. */
 typedef struct Survey {
@@ -345,7 +345,8 @@ void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) 
               &(Errand){.run = run_survey,
                         .task = survey,
                         .free_task = survey_free,
-                        .extra_ms = agent->config->connect_timeout_ms + SURVEY_MS},
+                        /* Beside what an errand has anyway. */
+                        .extra_ms = SURVEY_MS - MIN(SURVEY_MS, agent->config->connect_timeout_ms)},
               on_survey, g_steal_pointer(&prepare));
 }
 

@@ -27,6 +27,8 @@ ExitStatus verb_forecast(Ctl *ctl);
 ExitStatus verb_report(Ctl *ctl);
 ExitStatus verb_policy(Ctl *ctl);
 ExitStatus verb_evaluate(Ctl *ctl);
+ExitStatus verb_prepare(Ctl *ctl);
+ExitStatus verb_release(Ctl *ctl);
 ExitStatus verb_cordon(Ctl *ctl);
 ExitStatus verb_uncordon(Ctl *ctl);
 ExitStatus verb_metrics(Ctl *ctl);

@@ -26,6 +26,7 @@ typedef struct Field {
 static const Field job_strings[] = {
     FIELD("id", id),
     FIELD("request_key", request_key),
+    FIELD("source", source),
     FIELD("policy_name", policy_name),
     FIELD("policy_matched", policy_matched),
     FIELD("next_action", next_action),

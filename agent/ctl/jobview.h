@@ -18,6 +18,7 @@ typedef struct JobView {
   MigPhase phase;
   MigStage stage;
   bool abort_requested;
+  const char *source; /* of an incoming job */
   const char *request_key, *policy_name, *policy_matched, *next_action;
   int64_t created_us, started_us, finished_us, deadline_us;
   int64_t bandwidth_share; /* bytes/s */

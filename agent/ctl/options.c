@@ -22,6 +22,9 @@ static const VerbInfo verbs[] = {
     [VERB_POLICY] = {"policy", "[DOMAIN]", 0, 1, "the goals of a move, and where each of them comes from"},
     [VERB_EVALUATE] = {"evaluate", "[DOMAIN]", 0, 1,
                        "what the next start would change, and what brings it in before"},
+    [VERB_PREPARE] = {"prepare", "DOMAIN SOURCE", 2, 2,
+                      "hold a place at this node for a domain that is to come"},
+    [VERB_RELEASE] = {"release", "LEASE", 1, 1, "give such a place back"},
     [VERB_CORDON] = {"cordon", "[REASON]", 0, 1, "take no new work at this node; what was accepted goes on"},
     [VERB_UNCORDON] = {"uncordon", "", 0, 0, "take new work again"},
     [VERB_METRICS] = {"metrics", "", 0, 0, "what was counted, in Prometheus's text format"},
@@ -46,6 +49,8 @@ typedef enum OptionId {
   OPTION_NO_WAIT,
   OPTION_BY,
   OPTION_BANDWIDTH,
+  OPTION_MAKE_DISKS,
+  OPTION_TIMEOUT,
   OPTION_SVG,
   OPTION_COUNT
 } OptionId;
@@ -56,17 +61,19 @@ static const OptionInfo option_rows[] = {
     [OPTION_HELP] = {"help", 'h', NULL, 0, "print this text"},
     [OPTION_VERSION] = {"version", 0, NULL, 0, "print the version"},
     [OPTION_POLICY] = {"policy", 0, "NAME",
-                       BIT(VERB_MIGRATE) | BIT(VERB_CHECK) | BIT(VERB_FORECAST) | BIT(VERB_POLICY),
+                       BIT(VERB_MIGRATE) | BIT(VERB_CHECK) | BIT(VERB_FORECAST) | BIT(VERB_POLICY) |
+                           BIT(VERB_PREPARE),
                        "goals from [Policy NAME] of handoffd.conf"},
     [OPTION_SET] = {"set", 'o', "KEY=VALUE",
-                    BIT(VERB_MIGRATE) | BIT(VERB_CHECK) | BIT(VERB_FORECAST) | BIT(VERB_POLICY),
+                    BIT(VERB_MIGRATE) | BIT(VERB_CHECK) | BIT(VERB_FORECAST) | BIT(VERB_POLICY) |
+                        BIT(VERB_PREPARE),
                     "one goal; may be repeated. See Policy below"},
     [OPTION_MIGRATE_URI] = {"migrate-uri", 0, "URI", BIT(VERB_MIGRATE),
                             "where the stream goes: tcp://ADDRESS[:PORT]"},
     [OPTION_DETACH] = {"detach", 0, NULL, BIT(VERB_MIGRATE), "return as soon as the job is accepted"},
     [OPTION_EVEN_IF_CORDONED] = {"even-if-cordoned", 0, NULL, BIT(VERB_MIGRATE) | BIT(VERB_CHECK),
                                  "also out of a cordoned node: for those who empty it"},
-    [OPTION_REQUEST_KEY] = {"request-key", 0, "KEY", BIT(VERB_MIGRATE),
+    [OPTION_REQUEST_KEY] = {"request-key", 0, "KEY", BIT(VERB_MIGRATE) | BIT(VERB_PREPARE),
                             "makes it safe to repeat: one key, one job. Made up if not given"},
     [OPTION_PHASE] =
         {"phase", 0, "PHASE", BIT(VERB_LIST),
@@ -80,6 +87,10 @@ static const OptionInfo option_rows[] = {
          "post-copy: the guest runs on at the target, its memory follows; pause: it stops for the rest"},
     [OPTION_BANDWIDTH] = {"bandwidth", 0, "BYTES/S", BIT(VERB_FORECAST),
                           "of the link, such as 100M; learned from earlier moves if not given"},
+    [OPTION_MAKE_DISKS] = {"make-disks", 0, NULL, BIT(VERB_PREPARE),
+                           "make empty images of the disks that this node lacks; with -o copy_disks=all"},
+    [OPTION_TIMEOUT] = {"timeout", 0, "TIME", BIT(VERB_PREPARE),
+                        "how long it waits for the domain, such as 10min; LeaseTimeout= if not given"},
     [OPTION_SVG] = {"svg", 0, "FILE", BIT(VERB_REPORT), "draw it into this file as well, as SVG"},
 };
 static_assert(G_N_ELEMENTS(option_rows) == OPTION_COUNT, "a row for each option");
@@ -164,6 +175,18 @@ static bool set_bandwidth(Options *options, const char *text, GError **error) {
   return true;
 }
 
+/* Written as the policy's times are. */
+static bool set_timeout(Options *options, const char *text, GError **error) {
+  MigPolicy scratch;
+
+  mig_policy_init(&scratch);
+  if (mig_policy_set_text(&scratch, "progress_timeout_s", text, NULL, 0) != MIG_POLICY_OK ||
+      mig_policy_get(&scratch, MIG_POLICY_PROGRESS_TIMEOUT_S) == 0)
+    return usage(error, "A timeout is a time up to 24h, such as 90s or 10min, not \"%s\".", text);
+  options->timeout_s = mig_policy_get(&scratch, MIG_POLICY_PROGRESS_TIMEOUT_S);
+  return true;
+}
+
 static bool check_request_key(const char *key, GError **error) {
   size_t length = strlen(key);
 
@@ -227,6 +250,11 @@ static bool apply_option(Options *options, OptionId option, const char *value, G
     return set_by(options, value, error);
   case OPTION_BANDWIDTH:
     return set_bandwidth(options, value, error);
+  case OPTION_MAKE_DISKS:
+    options->make_disks = true;
+    return true;
+  case OPTION_TIMEOUT:
+    return set_timeout(options, value, error);
   case OPTION_SVG:
     replace(&options->svg, value);
     return *value ? true : usage(error, "--svg takes the name of a file.");

@@ -22,6 +22,8 @@ typedef enum VerbId {
   VERB_REPORT,
   VERB_POLICY,
   VERB_EVALUATE,
+  VERB_PREPARE,
+  VERB_RELEASE,
   VERB_CORDON,
   VERB_UNCORDON,
   VERB_METRICS,
@@ -66,7 +68,9 @@ typedef struct Options {
   bool no_wait;
   const char *by;                 /* of Complete, as the interface has it; NULL: not given */
   uint64_t bandwidth_bytes_per_s; /* 0: not given */
-  char *svg;                      /* the file of --svg; NULL: not given */
+  bool make_disks;
+  uint64_t timeout_s; /* of a lease; 0: not given */
+  char *svg;          /* the file of --svg; NULL: not given */
 } Options;
 
 #define OPTIONS_ERROR (options_error_quark())

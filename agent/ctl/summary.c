@@ -74,9 +74,26 @@ static void print_failure(Term *term, const JobView *job) {
                job->libvirt_code);
 }
 
+/* Of a domain that was to come to this node: where it is, its source knows. */
+static void print_incoming(Term *term, const JobView *job) {
+  if (job->phase == MIG_PHASE_SUCCEEDED) {
+    term_print(term, "%s came, and runs at this node now.\n", job->domain);
+    print_numbers(term, job);
+    return;
+  }
+  term_print(term, "%s did not come to this node.\n", job->domain);
+  print_failure(term, job);
+  if (job->evidence && *job->evidence)
+    term_print(term, "  seen: %s\n", job->evidence);
+}
+
 void follow_summary(Term *term, const JobView *job) {
   g_autofree char *where = follow_whereabouts(job);
 
+  if (job->direction == MIG_DIRECTION_INCOMING) {
+    print_incoming(term, job);
+    return;
+  }
   if (job->phase == MIG_PHASE_SUCCEEDED) {
     term_print(term, "%s runs at %s now.\n", job->domain, job_view_target(job));
     print_numbers(term, job);

@@ -37,7 +37,10 @@ static void add_summary(Table *table, json_t *job, MigPhase phase) {
     detail = "-";
   table_add(table, "%.8s", or_dash(id));
   table_add(table, "%s", or_dash(json_string_of(domain, "name")));
-  table_add(table, "%s", or_dash(name ? name : json_string_of(target, "libvirt_uri")));
+  if (g_strcmp0(json_string_of(job, "direction"), "incoming") == 0)
+    table_add(table, "(this node)");
+  else
+    table_add(table, "%s", or_dash(name ? name : json_string_of(target, "libvirt_uri")));
   table_add(table, "%s", mig_phase_name(phase));
   table_add(table, "%s", detail);
   table_add(table, percent < 0 ? "-" : "%d%%", (int)percent);
@@ -101,6 +104,18 @@ ExitStatus verb_list(Ctl *ctl) {
   return EXIT_DONE;
 }
 
+/* A job of the target's side. */
+static void print_incoming(Term *term, const JobView *job) {
+  json_t *lease = json_object_get(job->json, "lease");
+
+  print_field(term, "comes from", "%s", job->source ? job->source : "a node that did not announce it");
+  print_field(term, "target", "this node (%s)", job_view_target(job));
+  if (lease)
+    print_field(term, "lease", "%s set aside; if nothing has come by then, until %s",
+                format_bytes(json_int_of(lease, "memory_bytes")).text,
+                format_time(json_int_of(lease, "expires_usec_realtime")).text);
+}
+
 static void print_target(Term *term, const JobView *job) {
   if (job->target_name && job->target_uri)
     print_field(term, "target", "%s (%s)", job->target_name, job->target_uri);
@@ -133,6 +148,8 @@ static void print_forecast(Term *term, const JobView *job) {
 
 static void print_pending(Term *term, const JobView *job) {
   print_field(term, "waits for", "%s: %s", or_dash(job->pending_reason), job->pending_message);
+  if (job->direction == MIG_DIRECTION_INCOMING)
+    return;
   if (job->held_since_us >= 0)
     print_field(term, "held since", "%s", format_time(job->held_since_us).text);
   print_field(term, "queue", "%" G_GINT64_FORMAT ". in it, waits since %s, %s%s", MAX(job->queue_position, 0),
@@ -218,7 +235,10 @@ static void print_job(Ctl *ctl, const JobView *job) {
 
   print_field(term, "job", "%s", job->id);
   print_field(term, "domain", "%s (%s)", job->domain, job->domain_uuid ? job->domain_uuid : "?");
-  print_target(term, job);
+  if (job->direction == MIG_DIRECTION_INCOMING)
+    print_incoming(term, job);
+  else
+    print_target(term, job);
   print_state(term, job);
   print_times(term, job);
   if (job->request_key)

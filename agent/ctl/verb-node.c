@@ -64,6 +64,11 @@ static void print_node(Term *term, json_t *node) {
               " waiting, %" G_GINT64_FORMAT " finished ones kept",
               json_int_of(node, "outgoing_running"), json_int_of(node, "max_outgoing"),
               json_int_of(node, "pending"), json_int_of(node, "finished_kept"));
+  print_field(term, "incoming",
+              "%" G_GINT64_FORMAT " of at most %" G_GINT64_FORMAT " awaited or coming, %s set aside; by %s",
+              json_int_of(node, "incoming"), json_int_of(node, "max_incoming"),
+              format_bytes(json_int_of(node, "reserved_bytes")).text,
+              or_dash(json_string_of(node, "incoming_uri")));
   if (json_int_of(node, "max_bandwidth_bytes_per_s") > 0)
     print_field(term, "bandwidth", "%s/s for all that are on the move",
                 format_bytes(json_int_of(node, "max_bandwidth_bytes_per_s")).text);

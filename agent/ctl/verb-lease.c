@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* handoffctl prepare and release, at a target: a place for a domain that is to come, and giving it back. */
+#include "agent/ctl/call.h"
+#include "agent/ctl/format.h"
+#include "agent/ctl/jobview.h"
+#include "agent/ctl/print.h"
+
+static json_t *parameters_of(const Options *options) {
+  g_autofree char *made_up = g_uuid_string_random();
+  const char *key = options->request_key ? options->request_key : made_up;
+  /* s* and o*: absent when NULL. */
+  json_t *parameters = json_pack("{s:s, s:s, s:s*, s:o*, s:s}", "domain", options->args[0], "source",
+                                 options->args[1], "policy_name", options->policy_name, "policy",
+                                 ctl_policy_json(&options->policy), "request_key", key);
+
+  if (options->make_disks)
+    json_object_set_new(parameters, "make_disks", json_true());
+  if (options->timeout_s > 0)
+    json_object_set_new(parameters, "timeout_s", json_integer((json_int_t)options->timeout_s));
+  return parameters;
+}
+
+static void print_lease(Term *term, json_t *reply, const JobView *job) {
+  json_t *lease = json_object_get(job->json, "lease"), *image, *finding;
+  const char *migrate_uri = json_string_of(lease, "migrate_uri");
+  size_t i;
+
+  if (!lease) {
+    /* Of a key that was used before. */
+    term_print(term, "Lease %s: %s; it is over.\n", job->id, mig_phase_name(job->phase));
+    return;
+  }
+  term_print(term, "Lease %s: a place for %s%s.\n", job->id, job->domain,
+             json_is_false(json_object_get(reply, "created")) ? ", as asked for before with this request key"
+                                                              : "");
+  print_field(term, "until", "%s", format_time(json_int_of(lease, "expires_usec_realtime")).text);
+  print_field(term, "memory", "%s set aside", format_bytes(json_int_of(lease, "memory_bytes")).text);
+  json_array_foreach (json_object_get(lease, "images"), i, image)
+    print_field(term, i == 0 ? "made" : "", "%s (%s)", or_dash(json_string_of(image, "path")),
+                format_bytes(json_int_of(image, "capacity_bytes")).text);
+  json_array_foreach (json_object_get(job->json, "findings"), i, finding)
+    print_field(term, "warning", "%s: %s", or_dash(json_string_of(finding, "code")),
+                or_dash(json_string_of(finding, "seen")));
+  print_field(term, "send it", "handoffctl migrate %s %s%s%s", job->domain,
+              or_dash(json_string_of(lease, "libvirt_uri")), migrate_uri ? " --migrate-uri " : "",
+              migrate_uri ? migrate_uri : "");
+  print_field(term, "follow it", "handoffctl watch %.8s", job->id);
+  print_field(term, "give back", "handoffctl release %.8s", job->id);
+}
+
+static ExitStatus take_reply(Ctl *ctl, const char *method, json_t *reply,
+                             void (*print)(Term *term, json_t *reply, const JobView *job)) {
+  g_auto(Failure) failure = {0};
+  g_autofree char *text = NULL;
+  JobView job;
+
+  if (ctl->options.json) {
+    term_print_json(&ctl->term, reply);
+    return EXIT_DONE;
+  }
+  if (job_view_read(json_object_get(reply, "job"), &job)) {
+    print(&ctl->term, reply, &job);
+    return EXIT_DONE;
+  }
+  text = g_strdup_printf("%s gave no job that can be understood.", method);
+  failure_set_own(&failure, FAILURE_PROTOCOL, text);
+  return failure_report(&failure, &ctl->term, false);
+}
+
+ExitStatus verb_prepare(Ctl *ctl) {
+  g_auto(Failure) failure = {0};
+  json_t *reply = NULL;
+  ExitStatus status;
+
+  /* With the key, the same call twice is one lease. */
+  if (!ctl_call_again(ctl, "io.handoffd.Agent.Prepare", parameters_of(&ctl->options), &reply, &failure))
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  status = take_reply(ctl, "Prepare", reply, print_lease);
+  json_decref(reply);
+  return status;
+}
+
+static void print_released(Term *term, json_t *reply, const JobView *job) {
+  if (mig_phase_is_final(job->phase))
+    term_print(term, "The lease of %s is over (%s).\n", job->domain, mig_phase_name(job->phase));
+  else
+    term_print(term, "The lease of %s is given back; what was made for it is removed.\n", job->domain);
+}
+
+ExitStatus verb_release(Ctl *ctl) {
+  g_auto(Failure) failure = {0};
+  json_t *reply = NULL;
+  ExitStatus status;
+
+  if (!ctl_call_again(ctl, "io.handoffd.Agent.Release", json_pack("{s:s}", "lease", ctl->options.args[0]),
+                      &reply, &failure))
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  status = take_reply(ctl, "Release", reply, print_released);
+  json_decref(reply);
+  return status;
+}
