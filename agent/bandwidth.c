@@ -121,6 +121,7 @@ static void add(JobRun *run) {
 }
 
 void bandwidth_join(JobRun *run, unsigned disks) {
+  g_autofree char *text = NULL;
   bool copies = disks > 0 && mig_policy_get(&run->job->policy, MIG_POLICY_COPY_DISKS) != MIG_COPY_DISKS_NONE;
 
   if (run->agent->config->max_bandwidth_bytes_per_s == 0) {
@@ -134,7 +135,10 @@ void bandwidth_join(JobRun *run, unsigned disks) {
   bandwidth_step(run->agent);
   if (!bandwidth_waits(run))
     return;
-  job_set_next_action(run->job, "waits until its share of MaxBandwidth= is free");
+  text =
+      g_strdup_printf("waits until its share of MaxBandwidth= is free, for %u s at most, then in the queue",
+                      run->agent->config->prepare_timeout_ms / 1000);
+  job_set_next_action(run->job, text);
   lifecycle_announce(run->agent, run->job);
 }
 

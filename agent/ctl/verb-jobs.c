@@ -22,15 +22,28 @@ static bool phase_of(json_t *job, MigPhase *ret) {
   return true;
 }
 
+/* "2. OUTGOING_LIMIT until 12:34:56"; NULL: it does not wait. */
+static char *waits_of(json_t *job) {
+  const char *reason = json_string_of(job, "pending_reason");
+  int64_t position = json_int_of(job, "queue_position");
+  int64_t until_us = json_int_of(job, "pending_until_usec_realtime");
+  bool soon = until_us < g_get_real_time() + 12 * 3600 * (int64_t)G_USEC_PER_SEC;
+
+  if (!reason || position <= 0)
+    return NULL;
+  return g_strdup_printf("%d. %s%s%s", (int)position, reason, until_us > 0 ? " until " : "",
+                         until_us <= 0 ? ""
+                         : soon        ? format_clock(until_us).text
+                                       : format_time(until_us).text);
+}
+
 static void add_summary(Table *table, json_t *job, MigPhase phase) {
   json_t *domain = json_object_get(job, "domain"), *target = json_object_get(job, "target");
   const char *id = json_string_of(job, "id"), *name = json_string_of(target, "name");
   const char *stage = json_string_of(job, "stage"), *cause = json_string_of(job, "cause");
   int64_t percent = json_int_of(job, "percent");
   bool final = mig_phase_is_final(phase);
-  const char *reason = json_string_of(job, "pending_reason");
-  int64_t position = json_int_of(job, "queue_position");
-  g_autofree char *waits = reason && position > 0 ? g_strdup_printf("%d. %s", (int)position, reason) : NULL;
+  g_autofree char *waits = waits_of(job);
   const char *detail = waits ? waits : final ? cause : stage;
 
   if (!detail || strcmp(detail, "none") == 0 || strcmp(detail, "NONE") == 0)
@@ -49,21 +62,35 @@ static void add_summary(Table *table, json_t *job, MigPhase phase) {
   table_add(table, "%s", format_duration_ms(json_int_of(job, "downtime_ms")).text);
 }
 
-/* The agent gives them oldest first. Unfinished ones keep that order, which is nearly the queue's; of the
+/* Those that wait stand as they wait. */
+static int compare_positions(gconstpointer a, gconstpointer b) {
+  int64_t one = json_int_of(*(json_t *const *)a, "queue_position");
+  int64_t other = json_int_of(*(json_t *const *)b, "queue_position");
+
+  return (one > other) - (one < other);
+}
+
+/* The agent gives them oldest first. Of those that move that is the order here as well, then come those that wait; of the
  * finished ones the newest matter. */
 static void print_list(Ctl *ctl, json_t *jobs) {
   static const char *const titles[] = {"JOB",  "DOMAIN",  "TARGET", "PHASE",    "STAGE/WAITS/CAUSE",
                                        "DONE", "CREATED", "TIME",   "DOWNTIME", NULL};
   g_autoptr(Table) table = table_new(titles);
+  g_autoptr(GPtrArray) waiting = g_ptr_array_new();
   size_t n_jobs = json_array_size(jobs), finished = 0;
   MigPhase phase;
 
   for (size_t i = 0; i < n_jobs; i++) {
     json_t *job = json_array_get(jobs, i);
 
-    if (phase_of(job, &phase) && !mig_phase_is_final(phase))
+    if (phase_of(job, &phase) && phase == MIG_PHASE_PENDING)
+      g_ptr_array_add(waiting, job);
+    else if (phase_of(job, &phase) && !mig_phase_is_final(phase))
       add_summary(table, job, phase);
   }
+  g_ptr_array_sort(waiting, compare_positions);
+  for (guint i = 0; i < waiting->len; i++)
+    add_summary(table, waiting->pdata[i], MIG_PHASE_PENDING);
   for (size_t i = n_jobs; i > 0; i--) {
     json_t *job = json_array_get(jobs, i - 1);
 

@@ -178,7 +178,8 @@ static void a_refused_limit_counts_as_it_was(void **state) {
   assert_int_equal(number_of(first, "bandwidth_share_bytes_per_s"), 64 * MIB);
   second = client_get(client, text_of(second, "id"));
   assert_text(second, "phase", "preparing");
-  assert_text(second, "next_action", "waits until its share of MaxBandwidth= is free");
+  assert_text(second, "next_action",
+              "waits until its share of MaxBandwidth= is free, for 60 s at most, then in the queue");
   third = client_get(client, text_of(client_start(client, "vm3", NULL), "id"));
   assert_text(third, "pending.reason", "BANDWIDTH_LIMIT");
   assert_non_null(strstr(text_of(third, "pending.message"), "MaxBandwidth=64M"));
