@@ -29,6 +29,7 @@ ExitStatus verb_policy(Ctl *ctl);
 ExitStatus verb_evaluate(Ctl *ctl);
 ExitStatus verb_prepare(Ctl *ctl);
 ExitStatus verb_release(Ctl *ctl);
+ExitStatus verb_drain(Ctl *ctl);
 ExitStatus verb_cordon(Ctl *ctl);
 ExitStatus verb_uncordon(Ctl *ctl);
 ExitStatus verb_metrics(Ctl *ctl);

@@ -25,6 +25,8 @@ static const VerbInfo verbs[] = {
     [VERB_PREPARE] = {"prepare", "DOMAIN SOURCE", 2, 2,
                       "hold a place at this node for a domain that is to come"},
     [VERB_RELEASE] = {"release", "LEASE", 1, 1, "give such a place back"},
+    [VERB_DRAIN] = {"drain", "[TARGET...]", 0, G_MAXUINT,
+                    "move all running domains away from this node, or follow that"},
     [VERB_CORDON] = {"cordon", "[REASON]", 0, 1, "take no new work at this node; what was accepted goes on"},
     [VERB_UNCORDON] = {"uncordon", "", 0, 0, "take new work again"},
     [VERB_METRICS] = {"metrics", "", 0, 0, "what was counted, in Prometheus's text format"},
@@ -41,6 +43,7 @@ typedef enum OptionId {
   OPTION_SET,
   OPTION_MIGRATE_URI,
   OPTION_DETACH,
+  OPTION_ABORT,
   OPTION_EVEN_IF_CORDONED,
   OPTION_REQUEST_KEY,
   OPTION_PHASE,
@@ -62,18 +65,20 @@ static const OptionInfo option_rows[] = {
     [OPTION_VERSION] = {"version", 0, NULL, 0, "print the version"},
     [OPTION_POLICY] = {"policy", 0, "NAME",
                        BIT(VERB_MIGRATE) | BIT(VERB_CHECK) | BIT(VERB_FORECAST) | BIT(VERB_POLICY) |
-                           BIT(VERB_PREPARE),
+                           BIT(VERB_PREPARE) | BIT(VERB_DRAIN),
                        "goals from [Policy NAME] of handoffd.conf"},
     [OPTION_SET] = {"set", 'o', "KEY=VALUE",
                     BIT(VERB_MIGRATE) | BIT(VERB_CHECK) | BIT(VERB_FORECAST) | BIT(VERB_POLICY) |
-                        BIT(VERB_PREPARE),
+                        BIT(VERB_PREPARE) | BIT(VERB_DRAIN),
                     "one goal; may be repeated. See Policy below"},
     [OPTION_MIGRATE_URI] = {"migrate-uri", 0, "URI", BIT(VERB_MIGRATE),
                             "where the stream goes: tcp://ADDRESS[:PORT]"},
-    [OPTION_DETACH] = {"detach", 0, NULL, BIT(VERB_MIGRATE), "return as soon as the job is accepted"},
+    [OPTION_DETACH] = {"detach", 0, NULL, BIT(VERB_MIGRATE) | BIT(VERB_DRAIN),
+                       "return as soon as the agent has it on stable storage"},
+    [OPTION_ABORT] = {"abort", 0, NULL, BIT(VERB_DRAIN), "start no more moves; those under way go on"},
     [OPTION_EVEN_IF_CORDONED] = {"even-if-cordoned", 0, NULL, BIT(VERB_MIGRATE) | BIT(VERB_CHECK),
                                  "also out of a cordoned node: for those who empty it"},
-    [OPTION_REQUEST_KEY] = {"request-key", 0, "KEY", BIT(VERB_MIGRATE) | BIT(VERB_PREPARE),
+    [OPTION_REQUEST_KEY] = {"request-key", 0, "KEY", BIT(VERB_MIGRATE) | BIT(VERB_PREPARE) | BIT(VERB_DRAIN),
                             "makes it safe to repeat: one key, one job. Made up if not given"},
     [OPTION_PHASE] =
         {"phase", 0, "PHASE", BIT(VERB_LIST),
@@ -229,6 +234,9 @@ static bool apply_option(Options *options, OptionId option, const char *value, G
   case OPTION_DETACH:
     options->detach = true;
     return true;
+  case OPTION_ABORT:
+    options->abort = true;
+    return true;
   case OPTION_EVEN_IF_CORDONED:
     options->even_if_cordoned = true;
     return true;
@@ -316,6 +324,22 @@ static bool find_verb(Options *options, const char *name, GError **error) {
   return false;
 }
 
+/* Without a target there is nothing that goals or a key could be for. */
+static bool check_drain(const Options *options, unsigned given, GError **error) {
+  const unsigned for_a_new_one = BIT(OPTION_POLICY) | BIT(OPTION_SET) | BIT(OPTION_REQUEST_KEY);
+  bool has_targets = options->args[0] != NULL;
+
+  if (options->verb != VERB_DRAIN)
+    return true;
+  if (options->abort && has_targets)
+    return usage(error, "drain --abort ends the drain that is under way, and takes no target.");
+  if (!has_targets && !options->abort && options->detach)
+    return usage(error, "Without a target a drain is only followed: there is nothing to detach from.");
+  if (!has_targets && (given & for_a_new_one))
+    return usage(error, "Goals and a request key are for a new drain: handoffctl drain TARGET...");
+  return true;
+}
+
 static bool check_arguments(const Options *options, unsigned given, GError **error) {
   const VerbInfo *verb = &verbs[options->verb];
   unsigned n_args = g_strv_length(options->args);
@@ -326,7 +350,7 @@ static bool check_arguments(const Options *options, unsigned given, GError **err
     if ((given & BIT(i)) && option_rows[i].verbs && !(option_rows[i].verbs & BIT(options->verb)))
       return usage(error, "The option --%s has no meaning with %s.", option_rows[i].name, verb->name);
   }
-  return true;
+  return check_drain(options, given, error);
 }
 
 bool options_parse(Options *options, int argc, char **argv, GError **error) {

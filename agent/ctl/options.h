@@ -24,6 +24,7 @@ typedef enum VerbId {
   VERB_EVALUATE,
   VERB_PREPARE,
   VERB_RELEASE,
+  VERB_DRAIN,
   VERB_CORDON,
   VERB_UNCORDON,
   VERB_METRICS,
@@ -61,6 +62,7 @@ typedef struct Options {
   MigPolicy policy; /* what -o set, or tune's arguments */
   bool detach;
   bool even_if_cordoned;
+  bool abort;
 
   GPtrArray *phases; /* const char *, of --phase; empty: all */
   char *domain;

@@ -14,6 +14,7 @@ static const VerbRun runs[] = {
     [VERB_REPORT] = verb_report,     [VERB_POLICY] = verb_policy,     [VERB_CORDON] = verb_cordon,
     [VERB_UNCORDON] = verb_uncordon, [VERB_CHECK] = verb_check,       [VERB_METRICS] = verb_metrics,
     [VERB_EVALUATE] = verb_evaluate, [VERB_PREPARE] = verb_prepare,   [VERB_RELEASE] = verb_release,
+    [VERB_DRAIN] = verb_drain,
 };
 static_assert(G_N_ELEMENTS(runs) == VERB_COUNT, "a function for each verb");
 

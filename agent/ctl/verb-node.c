@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffctl node: what this node is. */
 #include "agent/ctl/call.h"
+#include "agent/ctl/drainview.h"
 #include "agent/ctl/format.h"
 #include "agent/ctl/jobview.h"
 #include "agent/ctl/print.h"
@@ -44,6 +45,20 @@ static void print_cordon(Term *term, json_t *cordon) {
                 or_dash(json_string_of(cordon, "by")), reason && *reason ? ", " : "", reason ? reason : "");
 }
 
+static void print_drain(Term *term, json_t *drain) {
+  g_autoptr(DrainView) view = drain_view_new();
+  json_t *parameters = drain ? json_pack("{s:O, s:[]}", "drain", drain, "guests") : NULL;
+  g_autofree char *progress = NULL;
+
+  if (parameters && drain_view_take(view, parameters, NULL)) {
+    progress = drain_view_progress(view, 0);
+    print_field(term, drain_view_is_over(view) ? "last drain" : "drain", "since %s, by %s: %s",
+                format_time(json_int_of(drain, "started_usec_realtime")).text,
+                or_dash(json_string_of(drain, "by")), progress);
+  }
+  json_decref(parameters);
+}
+
 static void print_pending_changes(Term *term, json_t *pending) {
   if (pending)
     print_field(term, "changes",
@@ -73,6 +88,7 @@ static void print_node(Term *term, json_t *node) {
     print_field(term, "bandwidth", "%s/s for all that are on the move",
                 format_bytes(json_int_of(node, "max_bandwidth_bytes_per_s")).text);
   print_cordon(term, json_object_get(node, "cordon"));
+  print_drain(term, json_object_get(node, "drain"));
   print_pending_changes(term, json_object_get(node, "pending_changes"));
   print_targets(term, json_object_get(node, "targets"));
   print_strings(term, "policies", json_object_get(node, "policies"));

@@ -56,7 +56,131 @@ typedef struct Scenario {
 #define DEADLINE                                                                                             \
   "{'parameters':{" JOB("aborted", ",'failure':{'cause':'DEADLINE'},'result':{'running_at':'source'}") "}}"
 
+#define DRAIN(id, state, counts) "'drain':{'id':'" id "','state':'" state "'," counts "}"
+#define DRAIN_GUEST(name, state, more)                                                                       \
+  "{'domain':{'name':'" name "','uuid':'u-" name "'},'state':'" state "'" more "}"
+#define HELD(message)                                                                                        \
+  DRAIN_GUEST("web1", "moving", ",'job':'j','target':'kvm2','phase':'pending','message':'" message "'")
+#define REFUSED                                                                                              \
+  DRAIN_GUEST(                                                                                               \
+      "gpu1", "cannot_move",                                                                                 \
+      ",'message':'kvm2: HOSTDEV_PCI','refusals':[{'target':'kvm2','findings':[{'code':"                     \
+      "'HOSTDEV_PCI','blocks':true,'transient':false,'seen':'It has one.','remedy':'Unplug it.'}]}]")
+#define DRAIN_BEGUN                                                                                          \
+  "{'parameters':{" DRAIN("d1", "checking", "'total':0,'moved':0") ",'guests':[]},'continues':true}"
+#define DRAIN_MOVING                                                                                         \
+  "{'parameters':{" DRAIN(                                                                                   \
+      "d1", "moving", "'total':2,'moved':0,'moving':1,'cannot_move':1") ",'guests':"                         \
+                                                                        "[" DRAIN_GUEST("web1", "moving",    \
+                                                                                        ",'job':'j'"         \
+                                                                                        ",'target':"         \
+                                                                                        "'kvm2','"           \
+                                                                                        "phase':'"           \
+                                                                                        "migrating'"         \
+                                                                                        ",'percent'"         \
+                                                                                        ":40") "," REFUSED   \
+                                                                                               "]},"         \
+                                                                                               "'co"         \
+                                                                                               "nti"         \
+                                                                                               "nue"         \
+                                                                                               "s':"         \
+                                                                                               "tru"         \
+                                                                                               "e}"
+#define DRAIN_HELD(message)                                                                                  \
+  "{'parameters':{" DRAIN("d1", "moving", "'total':1,'moved':0,'moving':1") ",'guests':[" HELD(              \
+      message) "]},'continues':true}"
+#define DRAIN_END(state, counts, guest) "{'parameters':{" DRAIN("d1", state, counts) ",'guests':[" guest "]}}"
+#define DRAIN_OVER                                                                                           \
+  DRAIN_END("finished", "'total':2,'moved':1,'cannot_move':1",                                               \
+            DRAIN_GUEST("web1", "moved", ",'job':'j','target':'kvm2','phase':'succeeded','percent':100"))
+
 static const Scenario scenarios[] = {
+    {"a drain: what cannot move is told with its reasons, and its exit status is of a refusal",
+     "drain kvm2",
+     {{{DRAIN_BEGUN}}, {{DRAIN_BEGUN, DRAIN_MOVING, DRAIN_OVER}}},
+     2,
+     4,
+     "gpu1 cannot move: kvm2: HOSTDEV_PCI\n  to kvm2:\n"},
+    {"a drain ends with what came of each domain",
+     "drain kvm2",
+     {{{DRAIN_BEGUN}}, {{DRAIN_BEGUN, DRAIN_MOVING, DRAIN_OVER}}},
+     2,
+     4,
+     "The drain is over: 1 of 2 moved, 1 cannot move.\nThis node stays cordoned"},
+    {"a drain of which all moved",
+     "drain kvm2",
+     {{{DRAIN_BEGUN}},
+      {{DRAIN_END("finished", "'total':1,'moved':1", DRAIN_GUEST("web1", "moved", ",'target':'kvm2'"))}}},
+     2,
+     0,
+     "web1    moved    kvm2    -\n"},
+    {"a drain of which one is left",
+     "drain kvm2",
+     {{{DRAIN_BEGUN}},
+      {{DRAIN_END("finished", "'total':2,'left':1,'cannot_move':1",
+                  DRAIN_GUEST("web1", "left", ",'message':'NOT_CONVERGING: why'"))}}},
+     2,
+     10,
+     "web1 is left here: NOT_CONVERGING: why\n"},
+    {"a drain that is followed over a restart of the agent",
+     "drain",
+     {{{DRAIN_MOVING, NULL}}, {{DRAIN_MOVING, DRAIN_OVER}}},
+     2,
+     4,
+     "The agent is back."},
+    {"why a move of a drain waits is told once",
+     "drain",
+     {{{DRAIN_HELD("not now (1 s)"), DRAIN_HELD("not now (0 s)"),
+        DRAIN_END("finished", "'total':1,'moved':1",
+                  DRAIN_GUEST("web1", "moved", ",'job':'j','target':'kvm2'"))}}},
+     1,
+     0,
+     "web1 waits: not now (1 s)\n"},
+    {"a drain that was aborted",
+     "drain --abort",
+     {{{"{'parameters':{" DRAIN("d1", "stopping", "'total':0,'moved':0") "}}"}},
+      {{DRAIN_END("aborted", "'total':1,'left':1", DRAIN_GUEST("web1", "left", ",'message':'aborted'"))}}},
+     2,
+     11,
+     "The drain was aborted: 0 of 1 moved, 1 left here.\n"},
+    {"a drain that is left to itself",
+     "drain kvm2 --detach",
+     {{{DRAIN_BEGUN}}},
+     1,
+     0,
+     "handoffctl drain --abort\n"},
+    {"a drain as JSON, one object a line",
+     "-j drain kvm2",
+     {{{DRAIN_BEGUN}}, {{DRAIN_BEGUN, DRAIN_OVER}}},
+     2,
+     4,
+     "\"guests\":[]}\n{\"drain\":{"},
+    {"another drain than the one that was followed",
+     "drain",
+     {{{DRAIN_MOVING,
+        "{'parameters':{" DRAIN("d2", "moving", "'total':0") ",'guests':[]},'continues':true}"}}},
+     1,
+     1,
+     "or another one than before"},
+    {"a drain beside another one",
+     "drain kvm3",
+     {{{"{'error':'io.handoffd.Agent.DrainBusy','parameters':{'drain':'d1','targets':['kvm2','kvm4']}}"}}},
+     1,
+     4,
+     "drained already, to kvm2, kvm4, as drain d1. handoffctl drain follows it"},
+    {"a node that is drained",
+     "node",
+     {{{"{'parameters':{" DRAIN(
+         "d1", "moving", "'by':'uid 0','started_usec_realtime':1,'total':9,'moved':2,'waiting':7") "}}"}}},
+     1,
+     0,
+     "by uid 0: 2 of 9 moved, 7 waiting\n"},
+    {"no drain",
+     "drain",
+     {{{"{'error':'io.handoffd.Agent.NoDrain'}"}}},
+     1,
+     5,
+     "handoffctl drain TARGET... begins"},
     {"a move that succeeds",
      "migrate web1 kvm2",
      {{{STARTED}}, {{SUCCEEDED}}},

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* handoffctl drain: empties this node, and follows that. */
+#include "agent/ctl/call.h"
+#include "agent/ctl/drainview.h"
+#include "agent/ctl/failure.h"
+#include "agent/ctl/interrupt.h"
+
+/* So often a signal that slipped in before a wait is seen. */
+#define TICK_MS 250
+
+/* Without a terminal, progress is told so often. */
+#define LINE_INTERVAL_MS 10000
+
+typedef struct Following {
+  Ctl *ctl;
+  DrainView *view;
+  int64_t told_ms;
+  bool away_told;
+} Following;
+
+static int64_t now_ms(void) {
+  return g_get_monotonic_time() / 1000;
+}
+
+static ExitStatus say_detached(Ctl *ctl) {
+  if (!ctl->options.json)
+    term_print(&ctl->term, "Detached; the drain goes on.\n"
+                           "  follow it: handoffctl drain\n"
+                           "  end it:    handoffctl drain --abort\n");
+  return EXIT_DONE;
+}
+
+static json_t *parameters_of(const Options *options) {
+  json_t *targets = json_array();
+
+  for (char **target = options->args; *target; target++)
+    json_array_append_new(targets, json_string(*target));
+  /* s* and o*: absent when NULL. */
+  return json_pack("{s:o, s:s*, s:o*, s:s*}", "targets", targets, "policy_name", options->policy_name,
+                   "policy", ctl_policy_json(&options->policy), "request_key", options->request_key);
+}
+
+/* The first answer of Drain says that it is on stable storage. Who follows it from there on does so by WatchDrain, which
+ * begins nothing, should the agent be away for a while. */
+static bool begin(Ctl *ctl, Failure *failure) {
+  g_autoptr(Stream) stream = stream_new(ctl, "io.handoffd.Agent.Drain", parameters_of(&ctl->options));
+
+  for (;;) {
+    json_t *parameters = NULL;
+
+    switch (stream_next(stream, TICK_MS, &parameters, failure)) {
+    case STREAM_REPLY:
+    case STREAM_END:
+      if (ctl->options.json && ctl->options.detach)
+        term_print_json(&ctl->term, parameters);
+      json_decref(parameters);
+      return true;
+    case STREAM_TICK:
+      break;
+    case STREAM_INTERRUPTED:
+      failure_set_signal(
+          failure, interrupt_pending(),
+          "the agent has not answered yet. If it accepted the drain, that goes on: handoffctl drain");
+      return false;
+    case STREAM_FAILED:
+      return false;
+    }
+  }
+}
+
+static bool abort_it(Ctl *ctl, Failure *failure) {
+  json_t *reply = NULL;
+
+  if (!ctl_call_again(ctl, "io.handoffd.Agent.AbortDrain", json_object(), &reply, failure))
+    return false;
+  if (ctl->options.json && ctl->options.detach)
+    term_print_json(&ctl->term, reply);
+  else if (!ctl->options.json)
+    term_print(&ctl->term, "No more moves are started; those under way go on to their end.\n");
+  json_decref(reply);
+  return true;
+}
+
+static void tell_progress(Following *following) {
+  Term *term = &following->ctl->term;
+  /* One column stays free: a terminal wraps when the last one is written. */
+  g_autofree char *text =
+      drain_view_progress(following->view, term->redraws ? MAX(term_width(term), 2) - 1 : 0);
+
+  if (term->redraws) {
+    term_draw(term, text);
+  } else if (now_ms() - following->told_ms >= LINE_INTERVAL_MS) {
+    term_print(term, "%s\n", text);
+    fflush(term->out);
+    following->told_ms = now_ms();
+  }
+}
+
+static bool take_reply(Following *following, json_t *parameters, Failure *failure) {
+  Ctl *ctl = following->ctl;
+
+  if (!drain_view_take(following->view, parameters, ctl->options.json ? NULL : &ctl->term)) {
+    failure_set_own(failure, FAILURE_PROTOCOL,
+                    "WatchDrain gave no drain that can be understood, or another one than before.");
+    return false;
+  }
+  if (ctl->options.json) {
+    term_print_json(&ctl->term, parameters);
+    return true;
+  }
+  if (following->away_told)
+    term_error(&ctl->term, "The agent is back.");
+  following->away_told = false;
+  if (!drain_view_is_over(following->view))
+    tell_progress(following);
+  return true;
+}
+
+static void note_away(Following *following, int64_t away_ms) {
+  if (following->ctl->options.json)
+    return;
+  if (away_ms >= 0 && !following->away_told)
+    term_error(&following->ctl->term,
+               "The agent went away; what is under way goes on. Looking for the agent for %d s.",
+               STREAM_RECONNECT_MS / 1000);
+  following->away_told = away_ms >= 0;
+  if (away_ms < 0)
+    tell_progress(following);
+}
+
+static bool follow(Following *following, Failure *failure) {
+  Ctl *ctl = following->ctl;
+  g_autoptr(Stream) stream = stream_new(ctl, "io.handoffd.Agent.WatchDrain", json_object());
+
+  for (;;) {
+    json_t *parameters = NULL;
+    bool ok;
+
+    switch (stream_next(stream, TICK_MS, &parameters, failure)) {
+    case STREAM_REPLY:
+    case STREAM_END:
+      ok = take_reply(following, parameters, failure);
+      json_decref(parameters);
+      if (!ok || drain_view_is_over(following->view))
+        return ok;
+      break;
+    case STREAM_TICK:
+      note_away(following, stream_away_ms(stream));
+      break;
+    case STREAM_INTERRUPTED:
+      failure_set_signal(failure, interrupt_pending(), "no longer watching; the drain goes on.");
+      return false;
+    case STREAM_FAILED:
+      return false;
+    }
+    if (term_is_broken(&ctl->term)) {
+      failure_set_own(failure, FAILURE_OUTPUT, "What is under way goes on.");
+      return false;
+    }
+  }
+}
+
+static ExitStatus follow_to_end(Ctl *ctl) {
+  g_autoptr(DrainView) view = drain_view_new();
+  Following following = {.ctl = ctl, .view = view, .told_ms = now_ms()};
+  g_auto(Failure) failure = {0};
+  bool ok = follow(&following, &failure);
+
+  term_clear(&ctl->term);
+  if (!ok && interrupt_pending() != 0 && !ctl->options.json) {
+    say_detached(ctl);
+    return failure.status;
+  }
+  if (!ok)
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  if (!ctl->options.json)
+    drain_view_summary(view, &ctl->term);
+  return drain_view_status(view);
+}
+
+ExitStatus verb_drain(Ctl *ctl) {
+  const Options *options = &ctl->options;
+  g_auto(Failure) failure = {0};
+
+  interrupt_catch();
+  if (options->abort ? !abort_it(ctl, &failure) : options->args[0] && !begin(ctl, &failure))
+    return failure_report(&failure, &ctl->term, options->json);
+  return options->detach ? say_detached(ctl) : follow_to_end(ctl);
+}
