@@ -231,8 +231,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
       hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent);
   agent->logind = logind_new(context, hostdown_on_shutdown, agent);
   agent->lookup = lookup_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
-  agent->checker =
-      checker_new(driver, agent->hypervisor, context, config->connect_timeout_ms, config->prepare_timeout_ms);
+  agent->checker = checker_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
   agent->errands =
       errands_new(driver, agent->hypervisor, context, ERRAND_THREADS, config->connect_timeout_ms);
   agent->evaluator = evaluator_new(agent);

@@ -72,6 +72,7 @@ void methods_check(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   if (!asked_take_target(check->agent, call, parameters, &target) || !may_ask(check->agent, call, &target) ||
       !asked_take_goals(check->agent, call, parameters, &check->asked))
     return;
-  checker_ask(check->agent->checker, check->domain, target.libvirt_uri, on_asked, check);
+  checker_ask(check->agent->checker, check->domain, target.libvirt_uri,
+              check->agent->config->prepare_timeout_ms, on_asked, check);
   (void)g_steal_pointer(&check);
 }

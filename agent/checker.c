@@ -14,7 +14,7 @@
 struct Checker {
   MigDriver *driver;
   Hypervisor *hypervisor;
-  unsigned connect_timeout_ms, limit_ms;
+  unsigned connect_timeout_ms;
   WorkPool *pool;
 };
 
@@ -91,14 +91,13 @@ static void request_done(gpointer data, WorkEnd end) {
 }
 
 Checker *checker_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context,
-                     unsigned connect_timeout_ms, unsigned limit_ms) {
+                     unsigned connect_timeout_ms) {
   static const WorkOps ops = {request_run, request_done, request_free};
   Checker *checker = g_new0(Checker, 1);
 
   checker->driver = driver;
   checker->hypervisor = hypervisor_ref(hypervisor);
   checker->connect_timeout_ms = connect_timeout_ms;
-  checker->limit_ms = MIN(limit_ms, LIMIT_MAX_MS);
   checker->pool = work_pool_new(&ops, context, THREADS, WAITING_MAX);
   return checker;
 }
@@ -111,15 +110,15 @@ void checker_free(Checker *checker) {
   g_free(checker);
 }
 
-void checker_ask(Checker *checker, const char *domain, const char *target_uri, CheckerFunc done,
-                 gpointer user_data) {
+void checker_ask(Checker *checker, const char *domain, const char *target_uri, unsigned limit_ms,
+                 CheckerFunc done, gpointer user_data) {
   g_autoptr(GError) error = NULL;
   Request *request = g_new0(Request, 1);
 
   request->driver = checker->driver;
   request->hypervisor = hypervisor_ref(checker->hypervisor);
   request->connect_timeout_ms = checker->connect_timeout_ms;
-  request->limit_ms = checker->limit_ms;
+  request->limit_ms = MIN(limit_ms, LIMIT_MAX_MS);
   request->domain = g_strdup(domain);
   request->target_uri = g_strdup(target_uri);
   request->done = done;

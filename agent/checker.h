@@ -10,14 +10,14 @@ typedef struct Checker Checker;
  * the source and the target of `input` are filled in, for as long as the call takes. */
 typedef void (*CheckerFunc)(const MigCheckInput *input, const GError *error, gpointer user_data);
 
-/* A check may take limit_ms in all, and no more than 25 s. */
 Checker *checker_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context,
-                     unsigned connect_timeout_ms, unsigned limit_ms);
+                     unsigned connect_timeout_ms);
 
 /* Answers what still waits with an error. NULL is fine. */
 void checker_free(Checker *checker);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Checker, checker_free)
 
-/* The domain by name or UUID. A target that does not answer in time is one that is away. */
-void checker_ask(Checker *checker, const char *domain, const char *target_uri, CheckerFunc done,
-                 gpointer user_data);
+/* The domain by name or UUID. It may take limit_ms in all, and no more than 25 s: a target that does not answer by then is one
+ * that is away. */
+void checker_ask(Checker *checker, const char *domain, const char *target_uri, unsigned limit_ms,
+                 CheckerFunc done, gpointer user_data);

@@ -353,7 +353,7 @@ static void ask_for_check(Drain *drain, DrainGuest *guest, uint64_t now_ms) {
     asker = asker_new(drain, guest);
     asker->target = i;
     checker_ask(drain->agent->checker, guest->uuid, ((const DrainTarget *)drain->targets->pdata[i])->uri,
-                on_check, asker);
+                drain->agent->config->prepare_timeout_ms, on_check, asker);
   }
 }
 

@@ -199,7 +199,7 @@ typedef struct MigDomainFacts {
   const char *job; /* what libvirt does to the domain now, "backup"; NULL: nothing */
   unsigned snapshots;
   MigCpuAnswer cpu;      /* of an unchecked CPU: how it suits the source */
-  MigSight certificates; /* of QEMU's TLS, at the source */
+  MigSight certificates; /* of QEMU's TLS, at the node whose agent asks */
 
   MigStore *store;
 } MigDomainFacts;

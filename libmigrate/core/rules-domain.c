@@ -167,7 +167,7 @@ bool rule_tls_unseen(const MigCheckInput *in, unsigned argument, const char *lea
   if (rules_policy(in, MIG_POLICY_TLS) != MIG_TLS_REQUIRE)
     return false;
   text_add(seen, "Whether %s the certificates for tls=require cannot be seen.",
-           in->domain->certificates == MIG_SIGHT_UNSEEN ? "both hosts have" : "the target has");
+           in->domain->certificates == MIG_SIGHT_UNSEEN ? "both hosts have" : "the other host has");
   return true;
 }
 

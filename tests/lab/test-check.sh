@@ -165,7 +165,7 @@ test_tls() {
         '["failed","REFUSED",null]'
     : >"$LAB_DIR/tls/ca-cert.pem"
     is "... with a directory that has some, it is the target that may have none" "$(blockers plain -o tls=require)" ""
-    ok "... and that is a warning" shows TLS_UNSEEN "Whether the target has"
+    ok "... and that is a warning" shows TLS_UNSEEN "Whether the other host has"
 }
 
 test_six_at_once() {
@@ -203,6 +203,7 @@ test_waiting() {
     set_free_memory b 4194304
     wait "$pid" || status=$?
     is "... it moves once the target has memory" "$status $(job a plain .phase)" "0 succeeded"
+    diag "its checks took $(job a plain '[.events[] | select(.kind == "phase")] | [.[-3:-1][].time_usec_realtime] | (.[1] - .[0]) / 1000 | floor') ms before it moved"
 }
 
 test_target_away() {
