@@ -157,7 +157,8 @@ JobLease *job_lease_from_record(json_t *object) {
   size_t i;
 
   lease->source = g_strdup(json_string_value(json_object_get(object, "source")));
-  lease->leased = json_is_true(json_object_get(object, "leased"));
+  /* One that was not written whole expires at once. */
+  lease->leased = !object || json_is_true(json_object_get(object, "leased"));
   lease->timeout_ms = (uint64_t)json_integer_value(json_object_get(object, "timeout_ms"));
   lease->expires_usec = json_integer_value(json_object_get(object, "expires_usec"));
   lease->slot.came = json_is_true(json_object_get(object, "came"));

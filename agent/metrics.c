@@ -9,6 +9,7 @@
 
 #include "agent/access.h"
 #include "agent/agent.h"
+#include "agent/incoming.h"
 #include "agent/lifecycle.h"
 #include "agent/log.h"
 #include "agent/run.h"
@@ -33,6 +34,9 @@ void metrics_note_phase(Metrics *metrics, MigPhase phase) {
 
 void metrics_note_finished(Metrics *metrics, const Job *job) {
   metrics->finished[job->direction][job->phase][job->failure.cause]++;
+  /* What two nodes count would be twice in their sum: the source has the numbers. */
+  if (job->direction != MIG_DIRECTION_OUTGOING)
+    return;
   if (job->started_usec > 0)
     prom_histogram_note(&metrics->wait, wait_bounds, G_N_ELEMENTS(wait_bounds),
                         (double)MAX(job->started_usec - job->created_usec, 0) / 1e6);
@@ -70,6 +74,8 @@ static void append_counter(GString *text, const char *name, const char *help, ui
 
 static void append_node(GString *text, const Agent *agent) {
   const PromLabel version = {"version", HANDOFFD_VERSION};
+  uint64_t reserved_bytes;
+  unsigned incoming = incoming_count(agent, &reserved_bytes);
 
   prom_family(text, "handoffd_build_info", PROM_GAUGE, "Always 1; the version is a label.");
   prom_sample(text, "handoffd_build_info", &version, 1, 1);
@@ -82,6 +88,11 @@ static void append_node(GString *text, const Agent *agent) {
                !agent->store_failing);
   append_gauge(text, "handoffd_outgoing_limit", "How many moves out of this node may be under way.",
                agent->config->max_outgoing);
+  append_gauge(text, "handoffd_incoming_limit", "How many domains may be awaited here, or on their way here.",
+               agent->config->max_incoming);
+  append_gauge(text, "handoffd_incoming", "How many are: leases, and migrations into this node.", incoming);
+  append_gauge(text, "handoffd_incoming_reserved_bytes", "Memory that is set aside for them.",
+               (double)reserved_bytes);
 }
 
 /* --- jobs --- */
@@ -98,7 +109,7 @@ static void append_phases(GString *text, const Agent *agent) {
     if (!job->durable)
       continue;
     counts[job->direction][job->phase]++;
-    if (job->phase == MIG_PHASE_PENDING)
+    if (job->phase == MIG_PHASE_PENDING && job->direction == MIG_DIRECTION_OUTGOING)
       oldest_usec = MIN(oldest_usec, job->pending_since_usec);
     if (job->run)
       hanging += run_count_hanging(job->run);

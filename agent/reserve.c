@@ -220,8 +220,19 @@ static void reply_unavailable(VarlinkCall *call, const char *uri, const GError *
 
 /* False: it was answered. */
 static bool has_facts(Prepare *prepare, const Survey *survey, const GError *error) {
+  const char *here = hypervisor_get_uri(prepare->agent->hypervisor);
+
+  /* Which of the two hangs is the thread's to know, and it sits there. */
+  if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT)) {
+    g_autoptr(GError) late = g_error_new(
+        MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
+        "this node's libvirtd (%s) or the source's (%s) did not answer in time", here, prepare->source_uri);
+
+    reply_unavailable(prepare->call, here, late);
+    return false;
+  }
   if (!survey) {
-    reply_unavailable(prepare->call, hypervisor_get_uri(prepare->agent->hypervisor), error);
+    reply_unavailable(prepare->call, here, error);
     return false;
   }
   if (g_error_matches(survey->source_error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {

@@ -555,6 +555,44 @@ static void what_cannot_be_is_refused_by_name(void **state) {
   client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "DomainBusy");
 }
 
+static void a_libvirtd_that_hangs_is_an_error_and_holds_nobody_up(void **state) {
+  static const char *const hosts[] = {"a", "b"};
+  Bb *bb = *state;
+  Client *client;
+
+  bb_configure(bb, "ConnectTimeout=200ms\n");
+  start(bb);
+  client = bb_connect(bb);
+  node(client);
+  for (size_t i = 0; i < LENGTH(hosts); i++) {
+    json_t *error;
+
+    bb_set_host(bb, hosts[i], "reachable", json_false());
+    error = client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "HypervisorUnavailable");
+    assert_non_null(strstr(text_of(error, "uri"), i == 0 ? "host=a" : "host=b"));
+    bb_set_host(bb, hosts[i], "reachable", json_true());
+    bb_set_call(bb, "b.open", json_pack("{sb}", "hang", 1));
+    client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "HypervisorUnavailable");
+    bb_set_call(bb, "b.open", NULL);
+  }
+  assert_no_leases(client);
+}
+
+static void leases_are_counted_for_prometheus(void **state) {
+  Bb *bb = *state;
+  const char *text;
+  Client *client;
+
+  start(bb);
+  client = bb_connect(bb);
+  prepare(bb, client, "vm9");
+  text = text_of(client_call(client, "GetMetrics", NULL), "text");
+  assert_non_null(strstr(text, "\nhandoffd_incoming_limit 2\n"));
+  assert_non_null(strstr(text, "\nhandoffd_incoming 1\n"));
+  assert_non_null(strstr(text, "\nhandoffd_incoming_reserved_bytes 16777216\n"));
+  assert_non_null(strstr(text, "\nhandoffd_jobs{direction=\"incoming\",phase=\"pending\"} 1\n"));
+}
+
 static void a_domain_that_is_here_needs_no_lease(void **state) {
   Bb *bb = *state;
   g_autofree char *here = NULL;
@@ -738,6 +776,8 @@ int main(void) {
   TESTS_ADD(&tests, all_that_keeps_it_is_told_at_once);
   TESTS_ADD(&tests, a_cordoned_node_takes_none);
   TESTS_ADD(&tests, what_cannot_be_is_refused_by_name);
+  TESTS_ADD(&tests, a_libvirtd_that_hangs_is_an_error_and_holds_nobody_up);
+  TESTS_ADD(&tests, leases_are_counted_for_prometheus);
   TESTS_ADD(&tests, a_domain_that_is_here_needs_no_lease);
   TESTS_ADD(&tests, a_missing_disk_is_made_where_that_is_asked_for);
   TESTS_ADD(&tests, what_was_made_goes_when_the_domain_does_not_come);
