@@ -4,6 +4,7 @@
 
 #include "agent/admit.h"
 #include "agent/bandwidth.h"
+#include "agent/callwatch.h"
 #include "agent/incoming.h"
 #include "agent/jobjson.h"
 #include "agent/lifecycle.h"
@@ -161,6 +162,7 @@ static gboolean on_tick(gpointer user_data) {
   Agent *agent = user_data;
 
   lifecycle_tick(agent);
+  hangs_tick(agent);
   evaluator_tick(agent->evaluator);
   hostdown_tick(user_data);
   metrics_tick(user_data);
@@ -209,7 +211,9 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
 
   agent->context = g_main_context_ref(context);
   agent->config = config;
-  agent->driver = driver;
+  /* From here on nobody has the other one. */
+  agent->driver = driver = call_watch_new(driver);
+  agent->hangs = hangs_new();
   agent->jobs = job_table_new();
   agent->queue = job_queue_new(config);
   agent->bandwidth = bandwidth_new(config);
@@ -275,6 +279,7 @@ bool agent_free(Agent *agent) {
   job_queue_free(agent->queue);
   bandwidth_free(agent->bandwidth);
   cordon_clear(&agent->cordon);
+  g_ptr_array_unref(agent->hangs);
   if (!left_behind)
     mig_driver_free(agent->driver);
   config_free(agent->config);
@@ -286,17 +291,18 @@ bool agent_free(Agent *agent) {
 }
 
 char *agent_describe(const Agent *agent) {
+  g_autofree char *hangs = hangs_describe(agent->hangs);
   const HypervisorState *state = agent->hypervisor ? hypervisor_get_state(agent->hypervisor) : NULL;
   unsigned moving = job_queue_count_running(agent->queue);
   uint64_t reserved_bytes;
   unsigned incoming = incoming_count(agent, &reserved_bytes);
   g_autofree char *coming = incoming > 0 ? g_strdup_printf(", %u awaited or coming", incoming) : g_strdup("");
 
-  return g_strdup_printf("%s%s%u moving, %u waiting%s; libvirtd %s",
+  return g_strdup_printf("%s%s%u moving, %u waiting%s; libvirtd %s%s",
                          agent->host_down.on ? "the host goes down; " : "",
                          drain_is_active(agent) ? "draining; "
                          : agent->cordon.on     ? "cordoned; "
                                                 : "",
                          moving, job_table_count_unfinished(agent->jobs) - moving - incoming, coming,
-                         state && state->reachable ? "answers" : "does not answer");
+                         state && state->reachable ? "answers" : "does not answer", hangs);
 }

@@ -8,6 +8,7 @@
 #include "agent/drain.h"
 #include "agent/errand.h"
 #include "agent/evaluate.h"
+#include "agent/hangs.h"
 #include "agent/historystore.h"
 #include "agent/hostdown.h"
 #include "agent/hypervisor.h"
@@ -27,7 +28,7 @@ typedef struct Bandwidth Bandwidth;
 typedef struct Agent {
   GMainContext *context;
   Config *config;
-  MigDriver *driver;
+  MigDriver *driver; /* of call_watch_new() */
   Hypervisor *hypervisor;
   Lookup *lookup;
   Checker *checker;
@@ -43,6 +44,7 @@ typedef struct Agent {
   HostDown host_down;
   Metrics metrics;
   Drain *drain; /* the one under way, or the last; NULL: there was none */
+  Hangs *hangs;
   VarlinkServer *server;
   GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
   char *boot_id;

@@ -24,6 +24,11 @@ char *methods_describe_peer(const VarlinkCall *call) {
   return g_strdup_printf("uid %u (pid %d)", (unsigned)peer->uid, (int)peer->pid);
 }
 
+bool methods_may_read_jobs(const Agent *agent, const VarlinkCall *call) {
+  return access_allowed(varlink_call_get_peer(call), INTERFACE ".List", agent->config->public_read,
+                        agent->group_gid);
+}
+
 void methods_error(VarlinkCall *call, const char *name, json_t *parameters) {
   g_autofree char *full = g_strconcat(INTERFACE ".", name, NULL);
 
@@ -354,6 +359,8 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
     json_object_set_new(node, "cordon", cordon_to_json(&agent->cordon));
   if (agent->drain)
     json_object_set_new(node, "drain", drain_to_json(agent));
+  if (hangs_count(agent->hangs) > 0 && methods_may_read_jobs(agent, call))
+    json_object_set_new(node, "hanging", hangs_to_json(agent->hangs, NULL));
   varlink_call_reply(call, node, false);
 }
 

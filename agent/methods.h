@@ -27,6 +27,9 @@ void methods_check(VarlinkCall *call, json_t *parameters, gpointer user_data);
 /* evaluate.c */
 void methods_evaluate(VarlinkCall *call, json_t *parameters, gpointer user_data);
 
+/* May the caller read jobs, and so what names domains? */
+bool methods_may_read_jobs(const Agent *agent, const VarlinkCall *call);
+
 /* For the records: "uid 1000 (pid 4711)". */
 char *methods_describe_peer(const VarlinkCall *call);
 

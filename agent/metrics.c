@@ -7,12 +7,11 @@
  * there only while the domain moves, and only for those who may read jobs, as those may who read the file. */
 #include "agent/metrics.h"
 
-#include "agent/access.h"
 #include "agent/agent.h"
 #include "agent/incoming.h"
 #include "agent/lifecycle.h"
 #include "agent/log.h"
-#include "agent/run.h"
+#include "agent/methods.h"
 
 /* In seconds. */
 static const double wait_bounds[] = {0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600};
@@ -101,7 +100,6 @@ static void append_phases(GString *text, const Agent *agent) {
   const GPtrArray *all = job_table_all(agent->jobs);
   unsigned counts[MIG_DIRECTION_COUNT][MIG_PHASE_COUNT] = {{0}};
   int64_t now_usec = g_get_real_time(), oldest_usec = now_usec;
-  unsigned hanging = 0;
 
   for (guint i = 0; i < all->len; i++) {
     const Job *job = all->pdata[i];
@@ -111,8 +109,6 @@ static void append_phases(GString *text, const Agent *agent) {
     counts[job->direction][job->phase]++;
     if (job->phase == MIG_PHASE_PENDING && job->direction == MIG_DIRECTION_OUTGOING)
       oldest_usec = MIN(oldest_usec, job->pending_since_usec);
-    if (job->run)
-      hanging += run_count_hanging(job->run);
   }
   prom_family(text, "handoffd_jobs", PROM_GAUGE, "Jobs by phase; the finished ones are those that are kept.");
   for (int direction = 0; direction < MIG_DIRECTION_COUNT; direction++)
@@ -126,8 +122,8 @@ static void append_phases(GString *text, const Agent *agent) {
                "How long the job has waited that waits longest; 0: none does.",
                (double)(now_usec - oldest_usec) / 1e6);
   append_gauge(text, "handoffd_libvirt_calls_hanging",
-               "Calls for running jobs that libvirtd of this node has not answered for some seconds.",
-               hanging);
+               "Calls that a libvirtd, of this node or of a target, should have answered by now.",
+               hangs_count(agent->hangs));
 }
 
 /* Those that belong together are there from the start, so that the first one of a kind is seen as a rise. */
@@ -288,9 +284,7 @@ char *metrics_text(const Agent *agent, bool jobs) {
 
 void methods_get_metrics(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   Agent *agent = user_data;
-  bool jobs = access_allowed(varlink_call_get_peer(call), "io.handoffd.Agent.List",
-                             agent->config->public_read, agent->group_gid);
-  g_autofree char *text = metrics_text(agent, jobs);
+  g_autofree char *text = metrics_text(agent, methods_may_read_jobs(agent, call));
 
   varlink_call_reply(call, json_pack("{ss}", "text", text), false);
 }

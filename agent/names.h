@@ -149,6 +149,8 @@
 #define NAMES_FIELD_DOWNTIME_MS       "DOWNTIME_MS"
 #define NAMES_FIELD_TRANSFERRED_BYTES "TRANSFERRED_BYTES"
 #define NAMES_FIELD_LIBVIRT_URI       "LIBVIRT_URI"
+#define NAMES_FIELD_LIBVIRT_CALL      "LIBVIRT_CALL" /* what it was asked, in words */
+#define NAMES_FIELD_SINCE_USEC        "SINCE_USEC"   /* realtime */
 #define NAMES_FIELD_LIBVIRT_CODE      "LIBVIRT_CODE"
 #define NAMES_FIELD_LIBVIRT_MESSAGE   "LIBVIRT_MESSAGE"
 #define NAMES_FIELD_METHOD            "METHOD" /* the call of a client */

@@ -17,9 +17,7 @@ static void read_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, 
   MigSample sample = {0};
   bool ok;
 
-  worker_note_call(worker, WORKER_THREAD_NUMBERS, "the numbers of the migration");
   ok = worker->driver->ops->job_stats(conn, worker->domain_uuid, &sample, error);
-  worker_note_call(worker, WORKER_THREAD_NUMBERS, NULL);
   if (!ok)
     sample = (MigSample){0};
   sample.now_ms = worker_now_ms();

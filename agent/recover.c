@@ -5,9 +5,7 @@
  * the two do not fit together yet, a post-copy was cut, or has not moved a byte for STALL_MS, with the guest perhaps
  * waiting for its memory. It is `migrating` again once libvirt is seen at it, or bytes are seen to flow. What both ends say
  * goes to the job's evidence, what is tried to its recovery; an event is made of a change only, for a cut may last for
- * hours and be tried again every two seconds.
- *
- * Besides, this notices calls that hang. They hold up nothing but their own thread, so that is a warning. */
+ * hours and be tried again every two seconds. */
 #include "agent/run-private.h"
 
 #include "agent/lifecycle.h"
@@ -17,7 +15,6 @@
 #include <inttypes.h>
 
 #define STALL_MS 3000
-#define HANG_MS  5000
 
 /* TCP asks again after two minutes at most, however long the link was away. */
 #define DEAF_MS 150000
@@ -206,38 +203,5 @@ void recover_on_sample(JobRun *run, const MigSample *sample) {
     on_flow(run);
   } else if (sample->now_ms >= flow->moved_ms + STALL_MS && sample->memory_remaining_bytes > 0) {
     on_stall(run);
-  }
-}
-
-/* --- calls that hang --- */
-
-static void note_hang(JobRun *run, WorkerThread thread, uint64_t waits_ms, const char *what) {
-  Job *job = run->job;
-  bool hangs = waits_ms >= HANG_MS;
-
-  if (hangs == run->hangs[thread])
-    return;
-  run->hangs[thread] = hangs;
-  if (hangs) {
-    job_add_event(job, "warning", MIG_CAUSE_NONE,
-                  "this node's libvirtd has not answered for %" PRIu64
-                  " s (%s): the migration goes on without that, its "
-                  "deadline holds",
-                  waits_ms / 1000, what);
-    log_job(job, LOG_WARNING, NAMES_MESSAGE_CALL_HANGS,
-            "a call to this node's libvirtd has hung for %" PRIu64 " s: %s", waits_ms / 1000, what);
-  } else {
-    job_add_event(job, "warning", MIG_CAUSE_NONE, "this node's libvirtd answers again");
-    log_job(job, LOG_NOTICE, NULL, "the call to this node's libvirtd that hung was answered");
-  }
-  lifecycle_state_changed(run->agent, job);
-}
-
-void recover_tick(JobRun *run) {
-  for (int thread = 0; thread < WORKER_THREAD_COUNT; thread++) {
-    const char *what;
-    uint64_t waits_ms = worker_waits_ms(run->worker, (WorkerThread)thread, &what);
-
-    note_hang(run, (WorkerThread)thread, waits_ms, what);
   }
 }

@@ -29,8 +29,7 @@ struct JobRun {
   GError *error;   /* what the migration's call said, and nobody had asked for an end before */
   bool have_final; /* from libvirt's event */
   MigFinalStats final;
-  bool silent;                     /* libvirtd does not tell the numbers; said once */
-  bool hangs[WORKER_THREAD_COUNT]; /* a call of the thread's; said once */
+  bool silent; /* libvirtd does not tell the numbers; said once */
   JobFlow flow;
   uint64_t deaf_since_ms; /* QEMU calls a stream whole that moves nothing; 0: it does not */
   bool operator_called;
@@ -60,6 +59,3 @@ void recover_on_attached(JobRun *run, const WorkerReport *report);
 
 /* Looks at whether bytes flow: a post-copy that stands still, or goes on again, is noticed here. */
 void recover_on_sample(JobRun *run, const MigSample *sample);
-
-/* Looks for calls that hang. */
-void recover_tick(JobRun *run);

@@ -381,14 +381,6 @@ bool run_has_failed(const JobRun *run) {
   return run->error != NULL;
 }
 
-unsigned run_count_hanging(const JobRun *run) {
-  unsigned n = 0;
-
-  for (int thread = 0; thread < WORKER_THREAD_COUNT; thread++)
-    n += run->hangs[thread];
-  return n;
-}
-
 void run_abort(JobRun *run) {
   job_set_next_action(run->job, "waits for the migration to be cancelled");
   worker_act(run->worker, &(MigAction){.kind = MIG_ACTION_ABORT, .cause = MIG_CAUSE_USER_ABORT});
@@ -465,8 +457,6 @@ void run_tick(JobRun *run, uint64_t now_ms) {
     if (action.kind != MIG_ACTION_NONE)
       take_action(run, &action);
   }
-  if (run->go_given)
-    recover_tick(run);
   if (run->silent)
     watch_notify(run->agent, job, false);
 }

@@ -25,9 +25,6 @@ bool run_may_be_moving(const JobRun *run);
 /* Did the migration's call return with an error already? */
 bool run_has_failed(const JobRun *run);
 
-/* How many of its calls libvirtd has not answered for so long that it was said. */
-unsigned run_count_hanging(const JobRun *run);
-
 /* Asks for the cancelling of the migration. */
 void run_abort(JobRun *run);
 

@@ -5,10 +5,6 @@
 #define ABORT_REPEAT_MS 1000
 #define IDLE_MS         60000 /* it is woken up by commands */
 
-static const char *describe(const Command *command) {
-  return command->kind == COMMAND_ACT ? mig_action_name(command->action.kind) : "new bandwidth limit";
-}
-
 /* A guest that does not run has been paused by somebody else, and stays his: a pause of ours on top of his, or post-copy,
  * after which libvirt no longer says who paused it, would make it look like ours. It needs neither to converge. */
 static bool guest_runs(Worker *worker, MigConn *conn, GError **error) {
@@ -127,14 +123,12 @@ void worker_steer(Worker *worker) {
         g_async_queue_push_front(worker->commands, g_steal_pointer(&command));
       continue;
     }
-    worker_note_call(worker, WORKER_THREAD_STEER, command ? describe(command) : "abort");
     if (command)
       run_command(worker, hypervisor_conn_get(conn), command, &abort);
     if (abort.kind == MIG_ACTION_ABORT && worker_now_ms() >= abort_again_ms) {
       try_abort(worker, hypervisor_conn_get(conn), &abort, &abort_reported);
       abort_again_ms = worker_now_ms() + ABORT_REPEAT_MS;
     }
-    worker_note_call(worker, WORKER_THREAD_STEER, NULL);
     hypervisor_release(conn, NULL);
   }
 }

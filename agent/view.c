@@ -12,6 +12,7 @@ static int64_t to_realtime_usec(const JobContext *context, uint64_t ms) {
 json_t *view_job(const Agent *agent, const Job *job, JobView view) {
   JobContext context = {.now_ms = agent_now_ms(), .now_usec = g_get_real_time()};
   g_autofree char *message = NULL;
+  json_t *object;
 
   if (job->lease) {
     context.pending_reason = "LEASED";
@@ -30,7 +31,15 @@ json_t *view_job(const Agent *agent, const Job *job, JobView view) {
     context.retry_usec = to_realtime_usec(&context, pending.retry_ms);
     context.tries = pending.condition ? pending.condition->tries : 0;
   }
-  return job_to_json(job, &context, view);
+  object = job_to_json(job, &context, view);
+  if (!job_is_final(job)) {
+    json_t *hanging = hangs_to_json(agent->hangs, job->domain_uuid);
+
+    if (json_array_size(hanging) > 0)
+      json_object_set(object, "hanging", hanging);
+    json_decref(hanging);
+  }
+  return object;
 }
 
 json_t *view_job_reply(const Agent *agent, const Job *job, JobView view) {

@@ -17,12 +17,6 @@ typedef struct Command {
   uint64_t post_copy_bytes_per_s;
 } Command;
 
-/* What a thread asked of libvirt, and has not been answered yet. */
-typedef struct WorkerCall {
-  const char *what; /* static; NULL: nothing */
-  uint64_t since_ms;
-} WorkerCall;
-
 struct Worker {
   gint refs;
   Hypervisor *hypervisor;
@@ -48,8 +42,6 @@ struct Worker {
 
   GAsyncQueue *commands; /* Command */
   gint sample_on_its_way;
-
-  WorkerCall calls[WORKER_THREAD_COUNT]; /* under the mutex */
 
   bool call_failed; /* the caller's own: as in MigSettleLook */
   bool call_taken;  /* the caller's own: as in MigSettleLook */
@@ -96,9 +88,6 @@ MigPolicy worker_get_policy(Worker *worker);
 
 /* Are the threads to end? */
 bool worker_is_over(Worker *worker);
-
-/* A call of libvirt's that answers at once begins, on this thread, or, with NULL, is over. */
-void worker_note_call(Worker *worker, WorkerThread thread, const char *what);
 
 /* --- prepare.c --- */
 

@@ -171,12 +171,6 @@ bool worker_is_over(Worker *worker) {
   return over;
 }
 
-void worker_note_call(Worker *worker, WorkerThread thread, const char *what) {
-  g_mutex_lock(&worker->mutex);
-  worker->calls[thread] = (WorkerCall){what, worker_now_ms()};
-  g_mutex_unlock(&worker->mutex);
-}
-
 WorkerOrder worker_wait_for_order(Worker *worker) {
   WorkerOrder order;
 
@@ -343,16 +337,6 @@ void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, bool post_copy,
   worker->post_copy_bandwidth_bytes_per_s = post_copy_bytes_per_s;
   g_mutex_unlock(&worker->mutex);
   g_async_queue_push(worker->commands, command);
-}
-
-uint64_t worker_waits_ms(Worker *worker, WorkerThread thread, const char **ret_what) {
-  WorkerCall call;
-
-  g_mutex_lock(&worker->mutex);
-  call = worker->calls[thread];
-  g_mutex_unlock(&worker->mutex);
-  *ret_what = call.what;
-  return call.what ? MAX(worker_now_ms() - call.since_ms, 1) : 0;
 }
 
 void worker_note_job_done(Worker *worker, bool completed) {

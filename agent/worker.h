@@ -26,8 +26,6 @@ typedef struct WorkerRequest {
   unsigned poll_interval_ms;
 } WorkerRequest;
 
-typedef enum WorkerThread { WORKER_THREAD_STEER, WORKER_THREAD_NUMBERS, WORKER_THREAD_COUNT } WorkerThread;
-
 typedef enum WorkerReportKind {
   WORKER_PREPARED, /* domain, record: facts, probe: what was measured, check: warnings. It waits for worker_go() or
                       worker_cancel() */
@@ -95,10 +93,6 @@ void worker_act(Worker *worker, const MigAction *action);
 /* Sets the bandwidth limits of the running migration; the second with `post_copy` only. 0: none. */
 void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, bool post_copy,
                           uint64_t post_copy_bytes_per_s);
-
-/* How long, in ms, the thread has been waiting for the answer to a call that is answered at once by a libvirtd in good
- * health; 0: it is not. ret_what: the call, static. */
-uint64_t worker_waits_ms(Worker *worker, WorkerThread thread, const char **ret_what);
 
 /* Libvirt said that the job ended, with the migration completed or not: both ends are asked at once instead of after
  * the current pause. From any thread. */

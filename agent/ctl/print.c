@@ -100,3 +100,18 @@ void print_policy(Term *term, json_t *policy) {
       term_print(term, "  %s=%s\n", key, text);
   }
 }
+
+void print_hanging(Term *term, json_t *hanging) {
+  int64_t now_us = g_get_real_time();
+  json_t *call;
+  size_t i;
+
+  json_array_foreach (hanging, i, call) {
+    int64_t since_us = json_integer_value(json_object_get(call, "since_usec_realtime"));
+
+    print_field(term, i == 0 ? "hangs" : "", "%s: not answered by libvirtd at %s for %s, since %s",
+                or_dash(json_string_value(json_object_get(call, "call"))),
+                or_dash(json_string_value(json_object_get(call, "libvirt_uri"))),
+                format_duration_ms((now_us - since_us) / 1000).text, format_time(since_us).text);
+  }
+}

@@ -31,5 +31,8 @@ void print_field(Term *term, const char *label, const char *format, ...) G_GNUC_
 /* A JSON scalar as a policy's value is written on the command line: "300", "yes", "xbzrle". */
 char *print_value(json_t *value);
 
+/* An array of type HangingCall, or NULL. */
+void print_hanging(Term *term, json_t *hanging);
+
 /* Every key of an object of type Policy, those that the key table knows first. */
 void print_policy(Term *term, json_t *policy);

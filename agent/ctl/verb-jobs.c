@@ -224,6 +224,7 @@ static void print_state(Term *term, const JobView *job) {
     print_pending(term, job);
   if (job->recovery_since_us >= 0)
     print_recovery(term, job);
+  print_hanging(term, json_object_get(job->json, "hanging"));
   if (job->has_progress) {
     g_autofree char *line = progress_line(&input);
 

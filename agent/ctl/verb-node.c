@@ -89,6 +89,7 @@ static void print_node(Term *term, json_t *node) {
                 format_bytes(json_int_of(node, "max_bandwidth_bytes_per_s")).text);
   print_cordon(term, json_object_get(node, "cordon"));
   print_drain(term, json_object_get(node, "drain"));
+  print_hanging(term, json_object_get(node, "hanging"));
   print_pending_changes(term, json_object_get(node, "pending_changes"));
   print_targets(term, json_object_get(node, "targets"));
   print_strings(term, "policies", json_object_get(node, "policies"));

@@ -51,6 +51,19 @@ static void assert_good(const Bb *bb, const char *text) {
     fail_msg("%s\n%s", said, text);
 }
 
+/* The daemon serves before it has a connection. */
+static Client *connect_when_ready(Bb *bb) {
+  Client *client = bb_connect(bb);
+
+  for (int waited_ms = 0; waited_ms < BB_PATIENCE_MS; waited_ms += LOOK_MS) {
+    if (json_is_true(json_object_get(client_call(client, "GetNode", NULL), "libvirt_reachable")))
+      return client;
+    g_usleep(LOOK_MS * 1000);
+  }
+  fail_msg("libvirtd is not reached");
+  return NULL;
+}
+
 /* --- what is counted --- */
 
 static void a_node_that_has_done_nothing_has_all_of_its_series(void **state) {
@@ -58,7 +71,7 @@ static void a_node_that_has_done_nothing_has_all_of_its_series(void **state) {
   const char *text;
 
   bb_start(bb);
-  text = get_metrics(bb_connect(bb));
+  text = get_metrics(connect_when_ready(bb));
   assert_good(bb, text);
   assert_value(text, "handoffd_libvirt_up", 1);
   assert_value(text, "handoffd_store_up", 1);
@@ -185,6 +198,7 @@ static void handoffctl_prints_the_same(void **state) {
   int status;
 
   bb_start(bb);
+  connect_when_ready(bb);
   assert_true(g_spawn_sync(NULL, (char **)(uintptr_t)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, &text, NULL,
                            &status, &error));
   assert_true(g_spawn_check_wait_status(status, NULL));

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Calls that a libvirtd does not answer: told when they are late, and when they have come back. */
+#pragma once
+
+#include <glib.h>
+#include <jansson.h>
+
+struct Agent;
+
+/* What is known to hang: of what is private to hangs.c. NULL: nothing yet. */
+typedef GPtrArray Hangs;
+
+Hangs *hangs_new(void);
+
+/* Some times a second. */
+void hangs_tick(struct Agent *agent);
+
+unsigned hangs_count(const Hangs *hangs);
+
+/* An array of the interface's type HangingCall: those about the domain, or, with NULL, all. */
+json_t *hangs_to_json(const Hangs *hangs, const char *domain_uuid);
+
+/* "; 2 calls hang, …", for the service manager; "" if none does. The caller's. */
+char *hangs_describe(const Hangs *hangs);
