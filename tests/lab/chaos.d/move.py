@@ -323,6 +323,7 @@ class Move:
                 self.note("libvirtd was killed between the guest's start at the target and its end at the source")
                 self.remark = "a stopped copy was left, and told"
                 self.lab.run("virsh", "a", "-q", "destroy", GUEST)
+                self.lab.run("virsh", "a", "-q", "undefine", GUEST, check=False)  # nothing, if it was transient
             left = list(self.leftovers(truth))
             until = time.monotonic() + 10
             while left and time.monotonic() < until:
