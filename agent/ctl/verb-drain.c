@@ -113,6 +113,7 @@ static bool take_reply(Following *following, json_t *parameters, Failure *failur
   following->away_told = false;
   if (!drain_view_is_over(following->view))
     tell_progress(following);
+  fflush(ctl->term.out);
   return true;
 }
 

@@ -7,26 +7,12 @@ set -u
 . "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
 # shellcheck source=lib/agent.sh
 . "$TAP_HOME/lib/agent.sh"
+# shellcheck source=lib/limits.sh
+. "$TAP_HOME/lib/limits.sh"
 
 cap=$((32 << 20))
 guests=(g1 g2 g3 g4)
 declare -A memory=([g1]=144 [g2]=144 [g3]=144 [g4]=208) # the last one is alone in the end
-
-# bytes/s over each two seconds of a time, one a line; they slide by a tenth
-rates_on_the_wire() { # rates_on_the_wire SINCE UNTIL, in µs
-    awk -v since="$1" -v until="$2" '
-        $1 >= since && $1 <= until { last = int(($1 - since) / 100000); sent[last] = $2 }
-        END {
-            for (i = 0; i <= last; i++) if (!(i in sent)) sent[i] = i ? sent[i - 1] : 0
-            for (i = 20; i <= last; i++) printf "%d\n", (sent[i] - sent[i - 20]) / 2
-        }' "$LAB_DIR/wire/ab.log"
-}
-
-# How many of the jobs ran at once, at most.
-most_at_once() {
-    jq -s '[.[].job | [.started_usec_realtime, 1], [.finished_usec_realtime, -1]] | sort
-        | reduce .[] as [$at, $step] ({now: 0, most: 0}; .now += $step | .most = ([.most, .now] | max)) | .most'
-}
 
 share_is() { job_is a "$1" .bandwidth_share_bytes_per_s "$2"; }
 
