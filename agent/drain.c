@@ -124,7 +124,7 @@ DrainGuest *drain_add_guest(Drain *drain, const char *uuid, const char *name) {
   g_strlcpy(guest->uuid, uuid, sizeof guest->uuid);
   guest->name = g_strdup(name);
   guest->fits = g_new0(MigDrainFit, drain->targets->len);
-  guest->blockers = g_new0(json_t *, drain->targets->len);
+  guest->blockers = g_malloc0_n(drain->targets->len, sizeof *guest->blockers);
   guest->tried = g_new0(bool, drain->targets->len);
   g_ptr_array_add(drain->guests, guest);
   g_hash_table_insert(drain->by_uuid, guest->uuid, guest);
