@@ -123,8 +123,8 @@ DrainGuest *drain_add_guest(Drain *drain, const char *uuid, const char *name) {
   guest = g_new0(DrainGuest, 1);
   g_strlcpy(guest->uuid, uuid, sizeof guest->uuid);
   guest->name = g_strdup(name);
-  guest->fits = g_new0(MigDrainFit, drain->targets->len);
-  guest->blockers = g_malloc0_n(drain->targets->len, sizeof *guest->blockers);
+  guest->fits = g_malloc0_n(drain->targets->len, sizeof *guest->fits);
+  guest->blockers = g_new0(json_t *, drain->targets->len);
   guest->tried = g_new0(bool, drain->targets->len);
   g_ptr_array_add(drain->guests, guest);
   g_hash_table_insert(drain->by_uuid, guest->uuid, guest);
