@@ -51,7 +51,7 @@ static void request_run(gpointer data) {
 
 /* The target hangs, or the source, or those that were checked before. */
 static void answer_late(Request *request) {
-  g_autofree char *late = g_strdup_printf("no answer within %u s", request->limit_ms / 1000);
+  g_autofree char *late = g_strdup_printf("no answer within %.3g s", request->limit_ms / 1000.0);
   g_autoptr(GError) error = NULL;
   MigCheckInput input = {.target_uri = request->target_uri};
 

@@ -47,8 +47,8 @@ static GError *error_of_end(const Request *request, WorkEnd end) {
   if (end == WORK_CANCELLED)
     return g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "the agent ends");
   return g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-                     "this node's libvirtd (%s) did not answer within %u s",
-                     hypervisor_get_uri(request->hypervisor), request->timeout_ms / 1000);
+                     "this node's libvirtd (%s) did not answer within %.3g s",
+                     hypervisor_get_uri(request->hypervisor), request->timeout_ms / 1000.0);
 }
 
 static void request_done(gpointer data, WorkEnd end) {

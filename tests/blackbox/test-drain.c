@@ -664,7 +664,7 @@ static void without_this_nodes_libvirtd_it_waits(void **state) {
   Bb *bb = *state;
   Follow follow;
 
-  bb_configure(bb, "ConnectTimeout=200ms\n");
+  bb_configure(bb, "ConnectTimeout=2s\n");
   bb_start(bb);
   bb_link_slow(bb);
   follow = drain(bb, "b");

@@ -560,7 +560,7 @@ static void a_libvirtd_that_hangs_is_an_error_and_holds_nobody_up(void **state) 
   Bb *bb = *state;
   Client *client;
 
-  bb_configure(bb, "ConnectTimeout=200ms\n");
+  bb_configure(bb, "ConnectTimeout=2s\n");
   start(bb);
   client = bb_connect(bb);
   node(client);

@@ -444,7 +444,7 @@ static void a_source_that_does_not_answer_at_the_end_is_waited_for(void **state)
   Client *client;
   json_t *job;
 
-  bb_configure(bb, "ConnectTimeout=500ms\n");
+  bb_configure(bb, "ConnectTimeout=2s\n");
   bb_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);

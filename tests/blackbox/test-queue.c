@@ -186,7 +186,7 @@ static void without_this_nodes_libvirtd_all_wait(void **state) {
   Client *client;
   json_t *second;
 
-  bb_configure(bb, "MaxOutgoing=1\nConnectTimeout=200ms\n");
+  bb_configure(bb, "MaxOutgoing=1\nConnectTimeout=2s\n");
   bb_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);

@@ -85,7 +85,7 @@ static const Row rows[] = {
      {"pending", "1. TARGET_UNREACHABLE until "},
      target_comes_back},
     {"this node's libvirtd",
-     "ConnectTimeout=300ms\n",
+     "ConnectTimeout=2s\n",
      libvirtd_goes_away,
      0,
      {"waits for    SOURCE_UNREACHABLE: this node's libvirtd does not answer",
