@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 /* No wait takes longer. Far above what is expected, since sanitizers and a busy machine slow things down. */
-#define BB_PATIENCE_MS 20000
+#define BB_PATIENCE_MS 60000
 
 /* What a test has. All that the functions below return belongs to it and goes with it. */
 typedef struct Bb {
