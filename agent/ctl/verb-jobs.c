@@ -150,6 +150,8 @@ static void print_target(Term *term, const JobView *job) {
     print_field(term, "target", "%s", job_view_target(job));
   if (job->migrate_uri)
     print_field(term, "stream to", "%s", job->migrate_uri);
+  if (json_string_of(job->json, "drain"))
+    print_field(term, "drain", "%s: handoffctl drain", json_string_of(job->json, "drain"));
 }
 
 static void print_times(Term *term, const JobView *job) {

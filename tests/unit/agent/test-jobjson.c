@@ -113,6 +113,23 @@ static void assert_same_json(json_t *a, json_t *b) {
 
 /* --- the record --- */
 
+static void the_drain_of_a_job_is_kept_and_told(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_PENDING);
+  const JobContext context = {.pending_reason = "NEXT", .pending_message = "it is its turn"};
+  g_autoptr(Job) back = NULL;
+  json_t *record, *told;
+
+  assert_null(job->drain_id);
+  job->drain_id = g_strdup("fedcba9876543210fedcba9876543210");
+  record = job_to_record(job, BOOT);
+  back = read_back(record, BOOT);
+  told = job_to_json(back, &context, JOB_VIEW_FULL);
+  assert_string_equal(back->drain_id, job->drain_id);
+  assert_string_equal(json_string_value(json_object_get(told, "drain")), job->drain_id);
+  json_decref(told);
+  json_decref(record);
+}
+
 static void a_finished_job_comes_back_as_it_was(void **state) {
   g_autoptr(Job) job = full_job(MIG_PHASE_FAILED);
   json_t *record = job_to_record(job, BOOT);
@@ -572,6 +589,7 @@ static void only_what_is_given_counts_as_set(void **state) {
 int main(void) {
   Tests tests = {0};
 
+  ADD(the_drain_of_a_job_is_kept_and_told);
   ADD(a_finished_job_comes_back_as_it_was);
   ADD(an_unfinished_job_comes_back_with_a_higher_revision_and_no_old_numbers);
   ADD(what_is_not_there_stays_not_there);

@@ -168,6 +168,12 @@ static const Scenario scenarios[] = {
      1,
      4,
      "drained already, to kvm2, kvm4, as drain d1. handoffctl drain follows it"},
+    {"a job of a drain",
+     "show web1",
+     {{{"{'parameters':{" JOB("migrating", ",'drain':'d1'") "}}"}}},
+     1,
+     0,
+     "d1: handoffctl drain\n"},
     {"a node that is drained",
      "node",
      {{{"{'parameters':{" DRAIN(
