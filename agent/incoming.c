@@ -191,6 +191,13 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
   if (error || !answer->removed) {
     /* Not now; the next look tells more. */
     job->lease->slot.clear = 0;
+    if (error) {
+      g_autofree char *text =
+          g_strdup_printf("removes what was made for it, and tries again: %s", error->message);
+
+      job_set_next_action(job, text);
+      lifecycle_announce(agent, job);
+    }
     return;
   }
   take_image_states(job, answer);

@@ -219,7 +219,7 @@ static void what_has_come_does_not_expire(void **state) {
   bb_link_slow(bb);
   client = bb_connect(bb);
   job = json_object_get(
-      client_call(client, "Prepare", with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(2))),
+      client_call(client, "Prepare", with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(5))),
       "job");
   migrate(bb, "vm9");
   bb_await_phase(bb, text_of(job, "id"), "migrating");
@@ -396,7 +396,7 @@ static void events_that_are_lost_are_made_up_for(void **state) {
   start(bb);
   bb_set_call(bb, "events", json_pack("{sb}", "drop", 1));
   job = json_object_get(client_call(bb_connect(bb), "Prepare",
-                                    with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(2))),
+                                    with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(5))),
                         "job");
   migrate(bb, "vm9");
   /* Nobody tells that it comes: it is seen when its time is over, at the latest. */

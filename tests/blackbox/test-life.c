@@ -14,7 +14,8 @@ static void assert_clean_end(Bb *bb, int signal_number) {
 
   assert_true(WIFEXITED(status));
   assert_int_equal(WEXITSTATUS(status), 0);
-  assert_true(g_get_monotonic_time() - before_us < 5 * G_USEC_PER_SEC);
+  /* Far below the 30 s of a call that hangs, far above what a busy machine takes. */
+  assert_true(g_get_monotonic_time() - before_us < 15 * G_USEC_PER_SEC);
 }
 
 static void it_ends_on_sigterm_and_takes_its_socket_away(void **state) {
