@@ -16,8 +16,9 @@ struct Errands {
 typedef struct Request {
   MigDriver *driver;
   Hypervisor *hypervisor;
-  unsigned timeout_ms;
-  Errand errand; /* its task and the error are the thread's until it is done */
+  unsigned connect_ms; /* so long it waits for a connection */
+  unsigned timeout_ms; /* in all */
+  Errand errand;       /* its task and the error are the thread's until it is done */
   GError *error;
   ErrandDoneFunc done;
   gpointer user_data;
@@ -35,7 +36,7 @@ static void request_free(gpointer data) {
 
 static void request_run(gpointer data) {
   Request *request = data;
-  HypervisorConn *conn = hypervisor_acquire(request->hypervisor, request->timeout_ms, &request->error);
+  HypervisorConn *conn = hypervisor_acquire(request->hypervisor, request->connect_ms, &request->error);
 
   if (!conn)
     return;
@@ -87,6 +88,7 @@ void errands_run(Errands *errands, const Errand *errand, ErrandDoneFunc done, gp
 
   request->driver = errands->driver;
   request->hypervisor = hypervisor_ref(errands->hypervisor);
+  request->connect_ms = errands->timeout_ms;
   request->timeout_ms = errands->timeout_ms + errand->extra_ms;
   request->errand = *errand;
   request->done = done;
