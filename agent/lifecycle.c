@@ -277,12 +277,33 @@ const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const
   return NULL;
 }
 
+/* Was the migration started so that it can be gone this way? */
+static bool was_asked_for(const Job *job, MigPolicyKey key) {
+  if (mig_policy_get(&job->policy, key))
+    return true;
+  return job->have_plan &&
+         (key == MIG_POLICY_ALLOW_POST_COPY ? job->plan.post_copy : job->plan.auto_converge);
+}
+
+static bool may_tune_key(const Job *job, const MigPolicy *changes, const MigPolicyKeyInfo *info) {
+  bool moves = job->phase == MIG_PHASE_MIGRATING || job->phase == MIG_PHASE_RECOVERING;
+
+  switch (info->tunable) {
+  case MIG_TUNABLE_BEFORE_START:
+    return job->phase == MIG_PHASE_PENDING;
+  case MIG_TUNABLE_TO_NO:
+    return !moves || !mig_policy_get(changes, info->key) || was_asked_for(job, info->key);
+  case MIG_TUNABLE_ALWAYS:
+    break;
+  }
+  return true;
+}
+
 static bool may_tune(const Job *job, const MigPolicy *changes, const char **ret_key) {
   for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
     const MigPolicyKeyInfo *info = mig_policy_key_info((MigPolicyKey)key);
 
-    if ((changes->set & (UINT32_C(1) << key)) && job->phase != MIG_PHASE_PENDING &&
-        info->tunable != MIG_TUNABLE_ALWAYS) {
+    if ((changes->set & (UINT32_C(1) << key)) && !may_tune_key(job, changes, info)) {
       *ret_key = info->name;
       return false;
     }

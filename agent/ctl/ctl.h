@@ -35,5 +35,5 @@ ExitStatus verb_uncordon(Ctl *ctl);
 ExitStatus verb_metrics(Ctl *ctl);
 ExitStatus verb_node(Ctl *ctl);
 
-/* --help */
-void help_print(Term *term);
+/* --help, of one verb, or of all (VERB_COUNT). */
+void help_print(Term *term, VerbId verb);

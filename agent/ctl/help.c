@@ -2,6 +2,8 @@
 /* handoffctl --help, from the tables. */
 #include "agent/ctl/ctl.h"
 
+#include <string.h>
+
 /* Those of one verb, given by its bit; 0: those of all. An option of several verbs stands under each. */
 static void print_options(Term *term, const char *indent, unsigned verbs) {
   for (unsigned i = 0; options_option(i); i++) {
@@ -28,6 +30,12 @@ static void print_verbs(Term *term) {
 }
 
 static void print_policy_keys(Term *term) {
+  static const char *const tuned_when[] = {
+      [MIG_TUNABLE_BEFORE_START] = "",
+      [MIG_TUNABLE_TO_NO] = "; can be forbidden while it moves, and be allowed again if it was at the start",
+      [MIG_TUNABLE_ALWAYS] = "; can be tuned while it moves",
+  };
+
   for (int i = 0; i < MIG_POLICY_KEY_COUNT; i++) {
     const MigPolicyKeyInfo *info = mig_policy_key_info((MigPolicyKey)i);
     MigPolicy policy;
@@ -48,37 +56,104 @@ static void print_policy_keys(Term *term) {
       break;
     }
     term_print(term, "  %s=%s\n      %s (%s)%s\n", info->name, text, info->summary, range,
-               info->tunable == MIG_TUNABLE_ALWAYS ? "; can be tuned while it moves" : "");
+               tuned_when[info->tunable]);
   }
 }
 
-void help_print(Term *term) {
+static void print_statuses(Term *term) {
   const ExitStatusInfo *statuses = exit_status_table();
 
+  term_print(term, "\nExit status:\n");
+  for (unsigned i = 0; statuses[i].summary; i++)
+    term_print(term, "  %3d  %s\n", (int)statuses[i].status, statuses[i].summary);
+}
+
+static const struct {
+  VerbId verb;
+  const char *line;
+} examples[] = {
+    {VERB_CHECK, "handoffctl check web1 kvm2"},
+    {VERB_FORECAST, "handoffctl forecast web1 kvm2 --bandwidth 100M"},
+    {VERB_MIGRATE, "handoffctl migrate web1 qemu+tls://kvm2/system"},
+    {VERB_MIGRATE, "handoffctl migrate web1 kvm2 -o max_downtime_ms=100 -o allow_post_copy=yes"},
+    {VERB_MIGRATE, "handoffctl migrate web1 kvm2 --detach --request-key drain-17-web1"},
+    {VERB_LIST, "handoffctl list --phase unfinished"},
+    {VERB_LIST, "handoffctl -j list -a | jq -r '.jobs[] | select(.phase == \"failed\") | .id'"},
+    {VERB_SHOW, "handoffctl show web1"},
+    {VERB_WATCH, "handoffctl --json watch web1 | jq .job.progress.percent"},
+    {VERB_ABORT, "handoffctl abort web1"},
+    {VERB_COMPLETE, "handoffctl complete web1 --by pause"},
+    {VERB_TUNE, "handoffctl tune web1 bandwidth_bytes_per_s=500M"},
+    {VERB_REPORT, "handoffctl report web1 --svg web1.svg"},
+    {VERB_POLICY, "handoffctl policy web1"},
+    {VERB_EVALUATE, "handoffctl evaluate"},
+    {VERB_EVALUATE,
+     "handoffctl -j evaluate web1 | jq -r '.domains[].changes[] | [.remedy, .code, .item] | @tsv'"},
+    {VERB_PREPARE, "handoffctl prepare web1 kvm1 --make-disks -o copy_disks=all"},
+    {VERB_DRAIN, "handoffctl drain kvm2 kvm3"},
+    {VERB_CORDON, "handoffctl cordon disk 3 fails"},
+};
+
+static void print_examples(Term *term, VerbId verb) {
+  bool first = true;
+
+  for (size_t i = 0; i < G_N_ELEMENTS(examples); i++) {
+    if (verb != VERB_COUNT && examples[i].verb != verb)
+      continue;
+    term_print(term, "%s  %s\n", first ? "\nExamples:\n" : "", examples[i].line);
+    first = false;
+  }
+}
+
+#define ABOUT_TARGET                                                                                         \
+  "TARGET is a libvirt URI (qemu+tls://kvm2/system) or the name of a [Target] of handoffd.conf.\n"
+#define ABOUT_JOB       "JOB is an id, the first digits of one, or the name or UUID of a domain (its newest job).\n"
+#define ABOUT_DETACHING "Ctrl-C while a move is followed detaches: the move goes on.\n"
+#define ABOUT_POLICY                                                                                         \
+  "Policy: the goals of a move, for -o KEY=VALUE and tune, with their defaults. Bytes take K, M, G and T;\n" \
+  "times ms, s, min and h.\n"
+
+static bool takes_goals(VerbId verb) {
+  for (unsigned i = 0; options_option(i); i++)
+    if (options_option(i)->short_name == 'o' && (options_option(i)->verbs & (1u << verb)))
+      return true;
+  return verb == VERB_TUNE;
+}
+
+static void print_verb(Term *term, VerbId verb) {
+  const VerbInfo *info = options_verb(verb);
+
+  term_print(term, "handoffctl [OPTION...] %s %s\n\n%s\n\nOptions:\n", info->name, info->arguments,
+             info->summary);
+  print_options(term, "  ", 1u << verb);
+  print_options(term, "  ", 0);
+  if (strstr(info->arguments, "TARGET") || strstr(info->arguments, "JOB"))
+    term_print(term, "\n");
+  term_print(term, "%s%s%s", strstr(info->arguments, "TARGET") ? ABOUT_TARGET : "",
+             strstr(info->arguments, "JOB") ? ABOUT_JOB : "",
+             verb == VERB_MIGRATE || verb == VERB_WATCH || verb == VERB_DRAIN ? ABOUT_DETACHING : "");
+  if (takes_goals(verb)) {
+    term_print(term, "\n" ABOUT_POLICY);
+    print_policy_keys(term);
+  }
+  print_examples(term, verb);
+  term_print(term, "\nhandoffctl(1) has more; handoffctl --help has all verbs and exit statuses.\n");
+}
+
+void help_print(Term *term, VerbId verb) {
+  if (verb != VERB_COUNT) {
+    print_verb(term, verb);
+    return;
+  }
   term_print(term, "handoffctl [OPTION...] VERB [ARGUMENT...]\n\n"
-                   "Moves running virtual machines by handoffd, the live-migration agent of this node.\n\n"
+                   "Moves running virtual machines by handoffd, the live-migration agent of this node.\n"
+                   "handoffctl help VERB tells of one verb alone.\n\n"
                    "Verbs:\n");
   print_verbs(term);
   term_print(term, "\nOptions of all verbs:\n");
   print_options(term, "  ", 0);
-  term_print(
-      term, "\nTARGET is a libvirt URI (qemu+tls://kvm2/system) or the name of a [Target] of handoffd.conf.\n"
-            "JOB is an id, the first digits of one, or the name or UUID of a domain (its newest job).\n"
-            "Ctrl-C while a move is followed detaches: the move goes on.\n\n"
-            "Policy: the goals of a move, for -o KEY=VALUE and tune, with their defaults. Bytes take K, M, G "
-            "and T;\n"
-            "times ms, s, min and h.\n");
+  term_print(term, "\n" ABOUT_TARGET ABOUT_JOB ABOUT_DETACHING "\n" ABOUT_POLICY);
   print_policy_keys(term);
-  term_print(term, "\nExit status:\n");
-  for (unsigned i = 0; statuses[i].summary; i++)
-    term_print(term, "  %3d  %s\n", (int)statuses[i].status, statuses[i].summary);
-  term_print(term, "\nExamples:\n"
-                   "  handoffctl migrate web1 qemu+tls://kvm2/system\n"
-                   "  handoffctl migrate web1 kvm2 -o max_downtime_ms=100 -o allow_post_copy=yes\n"
-                   "  handoffctl migrate web1 kvm2 --detach --request-key drain-17-web1\n"
-                   "  handoffctl forecast web1 kvm2 --bandwidth 100M\n"
-                   "  handoffctl report web1 --svg web1.svg\n"
-                   "  handoffctl list --phase unfinished\n"
-                   "  handoffctl tune web1 bandwidth_bytes_per_s=500M\n"
-                   "  handoffctl --json watch web1 | jq .job.progress.percent\n");
+  print_statuses(term);
+  print_examples(term, VERB_COUNT);
 }

@@ -2,6 +2,8 @@
 /* The command line: options and verbs as tables. */
 #include "agent/ctl/options.h"
 
+#include "agent/ctl/nearest.h"
+
 #include <assert.h>
 #include <getopt.h>
 #include <string.h>
@@ -27,7 +29,8 @@ static const VerbInfo verbs[] = {
     [VERB_RELEASE] = {"release", "LEASE", 1, 1, "give such a place back"},
     [VERB_DRAIN] = {"drain", "[TARGET...]", 0, G_MAXUINT,
                     "move all running domains away from this node, or follow that"},
-    [VERB_CORDON] = {"cordon", "[REASON]", 0, 1, "take no new work at this node; what was accepted goes on"},
+    [VERB_CORDON] = {"cordon", "[REASON...]", 0, G_MAXUINT,
+                     "take no new work at this node; what was accepted goes on"},
     [VERB_UNCORDON] = {"uncordon", "", 0, 0, "take new work again"},
     [VERB_METRICS] = {"metrics", "", 0, 0, "what was counted, in Prometheus's text format"},
     [VERB_NODE] = {"node", "", 0, 0, "what this node is, its targets, policies and warnings"},
@@ -121,6 +124,18 @@ static bool usage(GError **error, const char *format, ...) {
   return false;
 }
 
+static bool unknown_goal(const char *text, const char *name, GError **error) {
+  const char *names[MIG_POLICY_KEY_COUNT + 1] = {NULL};
+  const char *meant;
+
+  for (int i = 0; i < MIG_POLICY_KEY_COUNT; i++)
+    names[i] = mig_policy_key_info((MigPolicyKey)i)->name;
+  meant = nearest_word(name, names);
+  if (meant)
+    return usage(error, "%s: there is no such policy key; %s is one.", text, meant);
+  return usage(error, "%s: there is no such policy key. handoffctl help migrate lists them.", text);
+}
+
 static bool set_goal(Options *options, const char *text, GError **error) {
   const char *equals = strchr(text, '=');
   g_autofree char *name = equals ? g_strndup(text, (gsize)(equals - text)) : NULL;
@@ -128,6 +143,8 @@ static bool set_goal(Options *options, const char *text, GError **error) {
 
   if (!equals || equals == text)
     return usage(error, "A goal is written KEY=VALUE, not \"%s\".", text);
+  if (!mig_policy_key_by_name(name))
+    return unknown_goal(text, name, error);
   if (mig_policy_set_text(&options->policy, name, equals + 1, message, sizeof(message)) != MIG_POLICY_OK)
     return usage(error, "%s: %s", text, message);
   return true;
@@ -307,15 +324,21 @@ static bool bad_option(int c, const char *word, GError **error) {
   return usage(error, "There is no option %s, or it is short for more than one.", word);
 }
 
-static bool find_verb(Options *options, const char *name, GError **error) {
+static bool find_verb(const char *name, VerbId *ret_verb, GError **error) {
+  const char *names[VERB_COUNT + 1] = {NULL};
+  const char *meant;
   GString *known;
 
   for (int i = 0; i < VERB_COUNT; i++) {
+    names[i] = verbs[i].name;
     if (strcmp(verbs[i].name, name) == 0) {
-      options->verb = (VerbId)i;
+      *ret_verb = (VerbId)i;
       return true;
     }
   }
+  meant = nearest_word(name, names);
+  if (meant)
+    return usage(error, "There is no verb \"%s\"; there is %s. handoffctl --help lists them.", name, meant);
   known = g_string_new(NULL);
   for (int i = 0; i < VERB_COUNT; i++)
     g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", verbs[i].name);
@@ -359,7 +382,8 @@ bool options_parse(Options *options, int argc, char **argv, GError **error) {
   unsigned given = 0;
   int c;
 
-  *options = (Options){.socket_path = g_strdup(OPTIONS_DEFAULT_SOCKET), .phases = g_ptr_array_new()};
+  *options = (Options){
+      .socket_path = g_strdup(OPTIONS_DEFAULT_SOCKET), .phases = g_ptr_array_new(), .help_verb = VERB_COUNT};
   mig_policy_init(&options->policy);
   fill_getopt(long_options, short_options);
   opterr = 0;
@@ -374,11 +398,17 @@ bool options_parse(Options *options, int argc, char **argv, GError **error) {
     if (!apply_option(options, (OptionId)option, optarg, error))
       return false;
   }
-  if (options->help || options->version)
+  if (options->version)
     return true;
+  if (optind < argc && strcmp(argv[optind], "help") == 0) {
+    options->help = true;
+    optind++;
+  }
+  if (options->help)
+    return optind >= argc || find_verb(argv[optind], &options->help_verb, error);
   if (optind >= argc)
     return usage(error, "Which verb? handoffctl --help lists them.");
-  if (!find_verb(options, argv[optind], error))
+  if (!find_verb(argv[optind], &options->verb, error))
     return false;
   options->args = g_strdupv(argv + optind + 1);
   if (!check_arguments(options, given, error))

@@ -54,6 +54,7 @@ const OptionInfo *options_option(unsigned row);
 
 typedef struct Options {
   bool help, version, json;
+  VerbId help_verb; /* with help: only of this one; VERB_COUNT: of all */
   char *socket_path;
   VerbId verb;
   char **args; /* the verb's, NULL-terminated */
@@ -78,7 +79,7 @@ typedef struct Options {
 #define OPTIONS_ERROR (options_error_quark())
 GQuark options_error_quark(void);
 
-/* Reads a whole command line. With --help or --version no verb is needed. On error, the message says what
+/* Reads a whole command line. With --help (which "help" in place of a verb is, too) or --version no verb is needed. On error, the message says what
  * would be right, and *options is to be cleared all the same. */
 bool options_parse(Options *options, int argc, char **argv, GError **error);
 

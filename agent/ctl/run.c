@@ -26,7 +26,7 @@ static ExitStatus run_options(Ctl *ctl, int argc, char **argv) {
     return EXIT_USAGE;
   }
   if (ctl->options.help) {
-    help_print(&ctl->term);
+    help_print(&ctl->term, ctl->options.help_verb);
     return EXIT_DONE;
   }
   if (ctl->options.version) {

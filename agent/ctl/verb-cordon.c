@@ -18,8 +18,10 @@ static ExitStatus change(Ctl *ctl, const char *method, json_t *parameters, const
 }
 
 ExitStatus verb_cordon(Ctl *ctl) {
+  g_autofree char *reason = ctl->options.args[0] ? g_strjoinv(" ", ctl->options.args) : NULL;
+
   /* s*: absent when NULL. */
-  return change(ctl, "io.handoffd.Agent.Cordon", json_pack("{s:s*}", "reason", ctl->options.args[0]),
+  return change(ctl, "io.handoffd.Agent.Cordon", json_pack("{s:s*}", "reason", reason),
                 "This node takes no new work now; what was accepted before goes on.");
 }
 

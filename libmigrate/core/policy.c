@@ -60,15 +60,16 @@ TABLE_COVERS(priority_names, MIG_PRIORITY_COUNT + 1);
                       (count)-1,      def, MIG_TUNABLE_##tune,   text}
 
 /* ALWAYS is only what takes effect on a migration that runs: what the agent itself decides by, and what QEMU
- * takes over mid-way. The rest are flags and parameters of the start (auto-converge, streams, TLS…). */
+ * takes over mid-way. TO_NO is a way that libvirt has to be asked for at the start, and that the agent may then leave aside. The
+ * rest are flags and parameters of the start (streams, TLS…). */
 static const MigPolicyKeyInfo keys[] = {
     INT_KEY(MAX_DOWNTIME_MS, "max_downtime_ms", MS, 1, MAX_DOWNTIME_MS, 300, ALWAYS,
             "longest pause of the guest at switchover"),
     INT_KEY(MAX_PAUSE_MS, "max_pause_ms", MS, 0, MAX_PAUSE_MS, 0, ALWAYS,
             "how long the guest may be stopped on purpose to finish; 0: never"),
-    BOOL_KEY(ALLOW_POST_COPY, "allow_post_copy", 0, ALWAYS,
+    BOOL_KEY(ALLOW_POST_COPY, "allow_post_copy", 0, TO_NO,
              "may the guest run at the target before its memory is there"),
-    BOOL_KEY(ALLOW_AUTO_CONVERGE, "allow_auto_converge", 0, ALWAYS,
+    BOOL_KEY(ALLOW_AUTO_CONVERGE, "allow_auto_converge", 0, TO_NO,
              "may the guest's CPUs be slowed down until it converges"),
     INT_KEY(MAX_THROTTLE_PCT, "max_throttle_pct", PCT, 1, 99, 80, ALWAYS,
             "how much auto-converge may slow the CPUs down"),

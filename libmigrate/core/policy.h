@@ -78,7 +78,8 @@ typedef enum MigUnit {
 /* When a key may still be changed on a job. */
 typedef enum MigTunable {
   MIG_TUNABLE_BEFORE_START, /* while pending */
-  MIG_TUNABLE_ALWAYS        /* also while migrating */
+  MIG_TUNABLE_TO_NO, /* while migrating it can be forbidden; to be allowed it must have been at the start */
+  MIG_TUNABLE_ALWAYS /* also while migrating */
 } MigTunable;
 
 typedef struct MigPolicyKeyInfo {

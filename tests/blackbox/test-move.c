@@ -342,6 +342,39 @@ static void what_is_fixed_at_the_start_is_refused_as_a_whole(void **state) {
   assert_int_equal(number_of(client_get(client, "vm1"), "policy.bandwidth_bytes_per_s"), 0);
 }
 
+static json_t *tune_post_copy(bool allow) {
+  return json_pack("{ss s{sb}}", "job", "vm1", "policy", "allow_post_copy", (int)allow);
+}
+
+static void a_way_that_was_not_asked_for_cannot_be_allowed_later(void **state) {
+  Bb *bb = *state;
+  Client *client;
+  json_t *error;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  start_and_reach(bb, client, NULL, "migrating");
+  error = client_refused(client, "Tune", tune_post_copy(true), "InvalidPolicy");
+  assert_text(error, "key", "allow_post_copy");
+  assert_non_null(strstr(text_of(error, "message"), "fixed when the migration starts"));
+  client_call(client, "Tune", tune_post_copy(false));
+}
+
+static void a_way_that_was_asked_for_can_be_forbidden_and_allowed_again(void **state) {
+  Bb *bb = *state;
+  Client *client;
+
+  bb_start(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  start_and_reach(bb, client, json_pack("{sb}", "allow_post_copy", 1), "migrating");
+  client_call(client, "Tune", tune_post_copy(false));
+  assert_true(json_is_false(member_of(client_get(client, "vm1"), "policy.allow_post_copy")));
+  client_call(client, "Tune", tune_post_copy(true));
+  assert_true(json_is_true(member_of(client_get(client, "vm1"), "policy.allow_post_copy")));
+}
+
 static void a_pending_job_takes_any_goal(void **state) {
   Bb *bb = *state;
   Client *client;
@@ -516,6 +549,8 @@ int main(void) {
   TESTS_ADD(&tests, a_tuned_bandwidth_reaches_the_migration);
   TESTS_ADD(&tests, tuned_timeouts_hold_from_now_on);
   TESTS_ADD(&tests, what_is_fixed_at_the_start_is_refused_as_a_whole);
+  TESTS_ADD(&tests, a_way_that_was_not_asked_for_cannot_be_allowed_later);
+  TESTS_ADD(&tests, a_way_that_was_asked_for_can_be_forbidden_and_allowed_again);
   TESTS_ADD(&tests, a_pending_job_takes_any_goal);
   TESTS_ADD(&tests, goals_that_exclude_each_other_are_refused_when_tuned);
   TESTS_ADD(&tests, the_goals_of_a_job_that_is_over_stay);

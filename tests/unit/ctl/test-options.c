@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The command line. */
 #include "agent/ctl/call.h"
+#include "agent/ctl/nearest.h"
 #include "agent/ctl/options.h"
 #include "tests/unit/core/rows.h"
 
@@ -34,6 +35,9 @@ static const struct Good {
     {"tune web1 max_downtime_ms=1s", VERB_TUNE, 2},
     {"tune web1 max_downtime_ms=500 progress_timeout_s=1min", VERB_TUNE, 3},
     {"node", VERB_NODE, 0},
+    {"evaluate", VERB_EVALUATE, 0},
+    {"evaluate web1 -j", VERB_EVALUATE, 1},
+    {"cordon disk 3 fails", VERB_CORDON, 3},
     {"metrics", VERB_METRICS, 0},
     {"complete web1 --by post-copy", VERB_COMPLETE, 1},
     {"complete --by=pause web1 --no-wait", VERB_COMPLETE, 1},
@@ -69,6 +73,12 @@ static const struct Bad {
 } bad[] = {
     {"", "Which verb?"},
     {"fly", "no verb \"fly\": migrate, list"},
+    {"migrat web1 kvm2", "no verb \"migrat\"; there is migrate."},
+    {"fly --help", "no verb \"fly\""},
+    {"help fly", "no verb \"fly\""},
+    {"migrate a b -o max_downtime=3", "max_downtime=3: there is no such policy key; max_downtime_ms is one"},
+    {"migrate a b -o colour=3", "no such policy key. handoffctl help migrate"},
+    {"evaluate a b", "handoffctl evaluate [DOMAIN]"},
     {"migrate web1", "handoffctl migrate DOMAIN TARGET"},
     {"migrate web1 kvm2 kvm3", "handoffctl migrate DOMAIN TARGET"},
     {"show", "handoffctl show JOB"},
@@ -138,11 +148,57 @@ static void request_key_has_a_longest(void **state) {
   assert_false(parse(&other, longer, &error));
 }
 
-static void help_needs_no_verb(void **state) {
+static const struct Help {
+  const char *name; /* the line */
+  VerbId verb;
+} helps[] = {
+    {"-h", VERB_COUNT},
+    {"--help", VERB_COUNT},
+    {"help", VERB_COUNT},
+    {"help tune", VERB_TUNE},
+    {"tune --help", VERB_TUNE},
+    {"--help tune", VERB_TUNE},
+    {"help --help", VERB_COUNT},
+    {"-j migrate a -h", VERB_MIGRATE},
+    {"migrate web1 -h", VERB_MIGRATE},
+};
+
+static void help_is_of_the_verb(void **state) {
+  const struct Help *row = *state;
   g_auto(Options) options = {0};
 
-  assert_true(parse(&options, "-h", NULL));
+  assert_true(parse(&options, row->name, NULL));
   assert_true(options.help);
+  assert_int_equal(options.help_verb, row->verb);
+}
+
+static const struct Near {
+  const char *name; /* the word */
+  const char *meant;
+} nears[] = {
+    {"migrat", "migrate"},
+    {"mirgate", "migrate"},
+    {"migrates", "migrate"},
+    {"mig", "migrate"},
+    {"con", "content"},
+    {"x", NULL},
+    {"", NULL},
+    {"shwo", NULL},
+    {"wacth", "watch"},
+    {"migration_of_all", NULL},
+    {"complain", NULL},
+    {"compleet", "complete"},
+    {"cordn", "cordon"},
+    {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL},
+};
+
+static void a_word_is_near_another(void **state) {
+  static const char *const words[] = {"migrate", "watch", "complete", "cordon", "uncordon", "content", NULL};
+  const struct Near *row = *state;
+  const char *found = nearest_word(row->name, words);
+
+  if (g_strcmp0(found, row->meant) != 0)
+    fail_msg("%s is near %s", row->name, found ? found : "none");
 }
 
 static void goals_are_typed_as_the_interface_has_them(void **state) {
@@ -219,7 +275,8 @@ int main(void) {
   TESTS_ADD_ROWS(&tests, line_is_taken, good);
   TESTS_ADD_ROWS(&tests, line_is_refused, bad);
   tests_add(&tests, "request key has a longest", request_key_has_a_longest, NULL);
-  tests_add(&tests, "help needs no verb", help_needs_no_verb, NULL);
+  TESTS_ADD_ROWS(&tests, help_is_of_the_verb, helps);
+  TESTS_ADD_ROWS(&tests, a_word_is_near_another, nears);
   tests_add(&tests, "goals are typed as the interface has them", goals_are_typed_as_the_interface_has_them,
             NULL);
   tests_add(&tests, "by is named as the interface has it", by_is_named_as_the_interface_has_it, NULL);

@@ -525,6 +525,30 @@ static void help_tells_every_verb_key_and_status(void **state) {
   free(buffer);
 }
 
+static void help_of_a_verb_tells_of_no_other(void **state) {
+  for (int verb = 0; verb < VERB_COUNT; verb++) {
+    g_autofree char *line = g_strdup_printf("handoffctl help %s", options_verb((VerbId)verb)->name);
+    g_auto(GStrv) argv = g_strsplit(line, " ", -1);
+    char *buffer = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&buffer, &size);
+    Ctl ctl = {.term = {.out = out, .err = out}};
+
+    assert_int_equal(ctl_run(&ctl, 3, argv), EXIT_DONE);
+    fclose(out);
+    for (int i = 0; i < VERB_COUNT; i++)
+      assert_int_equal(strstr(buffer, options_verb((VerbId)i)->summary) != NULL, i == verb);
+    for (unsigned i = 0; options_option(i); i++) {
+      const OptionInfo *row = options_option(i);
+      g_autofree char *option = g_strdup_printf("--%s %s", row->name, row->argument ? row->argument : "");
+
+      if (!row->verbs || (row->verbs & (1u << verb)))
+        assert_non_null(strstr(buffer, option));
+    }
+    free(buffer);
+  }
+}
+
 /* The page is written by hand; this keeps it with the tables. */
 static void the_manual_page_has_every_verb_option_key_and_status(void **state) {
   g_autofree char *page = NULL;
@@ -568,6 +592,7 @@ int main(void) {
 
   TESTS_ADD_ROWS(&tests, scenario_ends_as_it_should, scenarios);
   tests_add(&tests, "no agent is unreachable", no_agent_is_unreachable, NULL);
+  tests_add(&tests, "help of a verb tells of no other", help_of_a_verb_tells_of_no_other, NULL);
   tests_add(&tests, "help tells every verb key and status", help_tells_every_verb_key_and_status, NULL);
   tests_add(&tests, "the manual page has every verb, option, key and status",
             the_manual_page_has_every_verb_option_key_and_status, NULL);
