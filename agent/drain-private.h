@@ -135,6 +135,8 @@ void drain_ask(Drain *drain);
 
 /* The job of a guest that moves or is being sent, or NULL. */
 Job *drain_find_job(const Drain *drain, const DrainGuest *guest);
+/* What follows of it for the guest. */
+void drain_note_job_over(Drain *drain, DrainGuest *guest, const Job *job);
 /* Looks at all guests that move. */
 void drain_follow_jobs(Drain *drain);
 /* Starts what may be started. */

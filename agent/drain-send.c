@@ -67,7 +67,7 @@ static void check_again(Drain *drain, DrainGuest *guest, char *message, uint64_t
   drain_set_guest(drain, guest, DRAIN_GUEST_CHECKING, message);
 }
 
-static void on_job_over(Drain *drain, DrainGuest *guest, const Job *job) {
+void drain_note_job_over(Drain *drain, DrainGuest *guest, const Job *job) {
   bool runs_here = g_strcmp0(job->running_at, "source") == 0;
   size_t target = target_of(drain, job);
   MigDrainNext next;
@@ -131,7 +131,7 @@ void drain_follow_jobs(Drain *drain) {
       leave(drain, guest,
             g_strdup("what came of its move is not known: its job is kept no more (KeepFinished=)"));
     else if (job_is_final(job))
-      on_job_over(drain, guest, job);
+      drain_note_job_over(drain, guest, job);
   }
 }
 
@@ -320,7 +320,7 @@ void drain_adopt_jobs(Drain *drain) {
     if (target != NO_TARGET)
       ((DrainTarget *)drain->targets->pdata[target])->sent++;
     if (job_is_final(job))
-      on_job_over(drain, guest, job);
+      drain_note_job_over(drain, guest, job);
     else
       drain_set_guest(drain, guest, DRAIN_GUEST_MOVING, NULL);
   }

@@ -308,6 +308,9 @@ void drain_note_job(Agent *agent, const Job *job, bool urgent) {
   if (!guest || strcmp(guest->job_id, job->id) != 0)
     return;
   guest->revision = ++drain->revision;
+  /* Now: it may be forgotten before the next step. */
+  if (guest->state == DRAIN_GUEST_MOVING && job_is_final(job))
+    drain_note_job_over(drain, guest, job);
   if (urgent)
     drain_step_soon(drain);
 }

@@ -660,6 +660,17 @@ static void what_came_of_it_is_remembered(void **state) {
   assert_guest(&again, "vm1", "moved");
 }
 
+static void jobs_that_are_not_kept_count_all_the_same(void **state) {
+  Bb *bb = *state;
+  Follow follow;
+
+  bb_configure(bb, "KeepFinished=0\n");
+  bb_start(bb);
+  follow = drain(bb, "b");
+  await_end(&follow);
+  assert_counts(&follow, "moved 4");
+}
+
 static void without_this_nodes_libvirtd_it_waits(void **state) {
   Bb *bb = *state;
   Follow follow;
@@ -805,6 +816,7 @@ int main(void) {
   TESTS_ADD(&tests, killed_right_after_the_answer_it_begins);
   TESTS_ADD(&tests, an_abort_is_remembered);
   TESTS_ADD(&tests, what_came_of_it_is_remembered);
+  TESTS_ADD(&tests, jobs_that_are_not_kept_count_all_the_same);
   TESTS_ADD(&tests, without_this_nodes_libvirtd_it_waits);
   TESTS_ADD(&tests, a_record_that_cannot_be_read_ends_the_drain_and_not_the_agent);
   TESTS_ADD(&tests, what_cannot_be_is_refused_and_cordons_nothing);
