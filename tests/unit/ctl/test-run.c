@@ -587,6 +587,23 @@ static void the_manual_page_has_every_verb_option_key_and_status(void **state) {
   }
 }
 
+static void the_page_of_the_interface_has_every_method(void **state) {
+  g_autofree char *page = NULL, *text = NULL;
+  g_auto(GStrv) parts = NULL;
+
+  assert_true(g_file_get_contents(g_getenv("INTERFACE_PAGE"), &page, NULL, NULL));
+  assert_true(g_file_get_contents(g_getenv("HANDOFFD_INTERFACE"), &text, NULL, NULL));
+  parts = g_strsplit(text, "\nmethod ", -1);
+  assert_true(g_strv_length(parts) > 10);
+  for (char **part = parts + 1; *part; part++) {
+    g_autofree char *name = g_strndup(*part, strcspn(*part, "("));
+    g_autofree char *heading = g_strdup_printf("*%s*", name);
+
+    if (!strstr(page, heading))
+      fail_msg("no method %s", name);
+  }
+}
+
 int main(void) {
   Tests tests = {0};
 
@@ -596,5 +613,7 @@ int main(void) {
   tests_add(&tests, "help tells every verb key and status", help_tells_every_verb_key_and_status, NULL);
   tests_add(&tests, "the manual page has every verb, option, key and status",
             the_manual_page_has_every_verb_option_key_and_status, NULL);
+  tests_add(&tests, "the page of the interface has every method", the_page_of_the_interface_has_every_method,
+            NULL);
   return tests_run(&tests, "ctl-run");
 }
