@@ -60,13 +60,28 @@ static void print_drain(Term *term, json_t *drain) {
 }
 
 static void print_pending_changes(Term *term, json_t *pending) {
-  if (pending)
-    print_field(term, "changes",
-                "of %" G_GINT64_FORMAT " domains that run, %" G_GINT64_FORMAT
-                " have changes that can be set now, %" G_GINT64_FORMAT
-                " that take a migration, %" G_GINT64_FORMAT " that take a restart: handoffctl evaluate",
-                json_int_of(pending, "domains"), json_int_of(pending, "hotplug"),
-                json_int_of(pending, "migration"), json_int_of(pending, "restart"));
+  static const struct {
+    const char *key, *words;
+  } rows[] = {
+      {"hotplug", "with some that can be set now"},
+      {"migration", "with some that take a migration"},
+      {"restart", "with some that take a restart"},
+      {"unread", "could not be looked at"},
+  };
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  if (!pending)
+    return;
+  for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    int64_t n = json_int_of(pending, rows[i].key);
+
+    if (n > 0)
+      g_string_append_printf(text, "%s%" G_GINT64_FORMAT " %s", text->len > 0 ? ", " : ": ", n,
+                             rows[i].words);
+  }
+  print_field(term, "changes", "of %" G_GINT64_FORMAT " domains that run%s%s",
+              json_int_of(pending, "domains"), text->len > 0 ? text->str : ": none wait",
+              text->len > 0 ? "; see handoffctl evaluate" : "");
 }
 
 static void print_node(Term *term, json_t *node) {

@@ -66,6 +66,14 @@ typedef struct Scenario {
       "gpu1", "cannot_move",                                                                                 \
       ",'message':'kvm2: HOSTDEV_PCI','refusals':[{'target':'kvm2','findings':[{'code':"                     \
       "'HOSTDEV_PCI','blocks':true,'transient':false,'seen':'It has one.','remedy':'Unplug it.'}]}]")
+#define CHANGE(code, item, remedy, by_migration)                                                             \
+  "{'code':'" code "','item':'" item "','remedy':'" remedy "','by_migration':" by_migration                  \
+  ",'message':'Why.'}"
+/* With one change or two. */
+#define EVALUATION(running, changes)                                                                         \
+  "{'domain':{'name':'web1','uuid':'u'},'running':" running ",'persistent':true,'changes':[" changes         \
+  "],'changes_total':2}"
+
 #define DRAIN_BEGUN                                                                                          \
   "{'parameters':{" DRAIN("d1", "checking", "'total':0,'moved':0") ",'guests':[]},'continues':true}"
 #define DRAIN_MOVING                                                                                         \
@@ -181,6 +189,61 @@ static const Scenario scenarios[] = {
      1,
      0,
      "by uid 0: 2 of 9 moved, 7 waiting\n"},
+    {"a node whose domains have changes that wait",
+     "node",
+     {{{"{'parameters':{'pending_changes':{'domains':9,'hotplug':2,'migration':0,'restart':1,'unread':0}}"
+        "}"}}},
+     1,
+     0,
+     "of 9 domains that run: 2 with some that can be set now, 1 with some that take a restart; see "
+     "handoffctl evaluate\n"},
+    {"a node whose domains have none",
+     "node",
+     {{{"{'parameters':{'pending_changes':{'domains':9,'hotplug':0,'migration':0,'restart':0,'unread':0}}"
+        "}"}}},
+     1,
+     0,
+     "of 9 domains that run: none wait\n"},
+    {"the changes of a domain, in the order of what they take",
+     "evaluate web1",
+     {{{"{'parameters':{'domains':[" EVALUATION(
+         "true", CHANGE("MACHINE", "", "restart", "false") "," CHANGE("INTERFACE_MOVED", "interface x",
+                                                                      "hotplug", "true")) "]}}"}}},
+     1,
+     0,
+     "The next start of web1 would change 2 things: 1 can be set while it runs, 1 would take a shutdown and "
+     "a start.\n"
+     "hotplug      INTERFACE_MOVED of interface x, or by a migration\n             Why.\n"
+     "restart      MACHINE\n             Why.\n"},
+    {"a domain that does not run",
+     "evaluate web1",
+     {{{"{'parameters':{'domains':[" EVALUATION("false", "") "]}}"}}},
+     1,
+     0,
+     "web1 does not run"},
+    {"all domains, of which one has changes",
+     "evaluate",
+     {{{"{'parameters':{'domains':[" EVALUATION(
+         "true", CHANGE("MACHINE", "", "restart",
+                        "false")) ",{'domain':{'name':'db'},"
+                                  "'running':true,'persistent':true,'changes':[],'changes_total':0}]}}"}}},
+     1,
+     0,
+     "Of 2 domains that run here, the next start would change 1.\n"},
+    {"a domain that could not be looked at",
+     "evaluate",
+     {{{"{'parameters':{'domains':[{'domain':{'name':'db'},'running':true,'persistent':false,'changes':[],'"
+        "changes_total':0,"
+        "'error':'no XML'}]}}"}}},
+     1,
+     0,
+     "db could not be looked at: no XML\n"},
+    {"a domain that is not there",
+     "evaluate web9",
+     {{{"{'error':'io.handoffd.Agent.NoSuchDomain','parameters':{'domain':'web9'}}"}}},
+     1,
+     5,
+     "no domain \"web9\""},
     {"no drain",
      "drain",
      {{{"{'error':'io.handoffd.Agent.NoDrain'}"}}},
