@@ -127,6 +127,10 @@ static bool both_on_taps(const ChangeContext *context) {
 #define IGNORE(kinds, items, paths, when)                                                                    \
   { NULL, kinds, items, paths, when, RESTART, false, NULL }
 
+#define PLUG_IN "virsh attach-device --live plugs it in, if the machine has a slot free for it."
+#define TAKE_OUT                                                                                             \
+  "virsh detach-device --live takes it out, if the guest lets go of it; or attach-device --config keeps it."
+
 #define REPLUG                                                                                               \
   "It takes a shutdown and a start; or virsh detach-device and attach-device --live, in which the guest "    \
   "sees it leave and "                                                                                       \
@@ -145,41 +149,33 @@ static const ChangeRow rows[] = {
     IGNORE(EITHER, "disk *", "driver@*", has_no_medium),
 
     /* Whole devices. */
-    {"INTERFACE_ADDED", ADDED, "interface *", NULL, NULL, HOTPLUG, false,
-     "virsh attach-device --live plugs it in, if the machine has a slot free for it."},
-    {"INTERFACE_REMOVED", REMOVED, "interface *", NULL, NULL, HOTPLUG, false,
-     "virsh detach-device --live takes it out, if the guest lets go of it."},
-    {"DISK_ADDED", ADDED, "disk *", NULL, disk_plugs, HOTPLUG, false,
-     "virsh attach-device --live plugs it in, if the machine has a slot free for it."},
-    {"DISK_REMOVED", REMOVED, "disk *", NULL, disk_plugs, HOTPLUG, false,
-     "virsh detach-device --live takes it out, if the guest lets go of it."},
+    {"INTERFACE_ADDED", ADDED, "interface *", NULL, NULL, HOTPLUG, false, PLUG_IN},
+    {"INTERFACE_REMOVED", REMOVED, "interface *", NULL, NULL, HOTPLUG, false, TAKE_OUT},
+    {"DISK_ADDED", ADDED, "disk *", NULL, disk_plugs, HOTPLUG, false, PLUG_IN},
+    {"DISK_REMOVED", REMOVED, "disk *", NULL, disk_plugs, HOTPLUG, false, TAKE_OUT},
     {"DISK_ADDED", ADDED, "disk *", NULL, NULL, RESTART, false, NULL},
     {"DISK_REMOVED", REMOVED, "disk *", NULL, NULL, RESTART, false, NULL},
     {"MEMORY_ADDED", ADDED, "memory *", NULL, memory_plugs, HOTPLUG, false,
      "virsh attach-device --live plugs it in, if a slot for memory is free."},
     {"MEMORY_ADDED", ADDED, "memory *", NULL, NULL, RESTART, false,
      "It takes a shutdown and a start: the running domain has no slots for memory (maxMemory)."},
-    {"MEMORY_REMOVED", REMOVED, "memory *", NULL, NULL, HOTPLUG, false,
-     "virsh detach-device --live takes it out, if the guest lets go of it."},
+    {"MEMORY_REMOVED", REMOVED, "memory *", NULL, NULL, HOTPLUG, false, TAKE_OUT},
     {"GRAPHICS", WHOLE, "graphics *", NULL, has_video, MIGRATION, false, NULL},
     {"GRAPHICS", WHOLE, "graphics *", NULL, NULL, RESTART, false, NULL},
     {"DEVICE_BACKEND", WHOLE, "audio *", NULL, NULL, MIGRATION, false, NULL},
     {"DEVICE_ADDED", ADDED, "hostdev *|redirdev *|rng *|watchdog *|shmem *|vsock *|controller scsi *", NULL,
-     NULL, HOTPLUG, false, "virsh attach-device --live plugs it in, if the machine has a slot free for it."},
+     NULL, HOTPLUG, false, PLUG_IN},
     {"DEVICE_REMOVED", REMOVED, "hostdev *|redirdev *|rng *|watchdog *|shmem *|vsock *|controller scsi *",
-     NULL, NULL, HOTPLUG, false, "virsh detach-device --live takes it out, if the guest lets go of it."},
+     NULL, NULL, HOTPLUG, false, TAKE_OUT},
     {"DEVICE_ADDED", ADDED, "input *", NULL, input_plugs, HOTPLUG, false,
      "virsh attach-device --live plugs it in."},
-    {"DEVICE_REMOVED", REMOVED, "input *", NULL, input_plugs, HOTPLUG, false,
-     "virsh detach-device --live takes it out."},
+    {"DEVICE_REMOVED", REMOVED, "input *", NULL, input_plugs, HOTPLUG, false, TAKE_OUT},
     {"DEVICE_ADDED", ADDED, "channel *|serial *", NULL, channel_plugs, HOTPLUG, false,
      "virsh attach-device --live plugs it in."},
-    {"DEVICE_REMOVED", REMOVED, "channel *|serial *", NULL, channel_plugs, HOTPLUG, false,
-     "virsh detach-device --live takes it out."},
+    {"DEVICE_REMOVED", REMOVED, "channel *|serial *", NULL, channel_plugs, HOTPLUG, false, TAKE_OUT},
     {"DEVICE_ADDED", ADDED, "filesystem *", NULL, is_virtiofs, HOTPLUG, false,
      "virsh attach-device --live plugs it in."},
-    {"DEVICE_REMOVED", REMOVED, "filesystem *", NULL, is_virtiofs, HOTPLUG, false,
-     "virsh detach-device --live takes it out."},
+    {"DEVICE_REMOVED", REMOVED, "filesystem *", NULL, is_virtiofs, HOTPLUG, false, TAKE_OUT},
     {"DEVICE_ADDED", ADDED, "*", NULL, NULL, RESTART, false, NULL},
     {"DEVICE_REMOVED", REMOVED, "*", NULL, NULL, RESTART, false, NULL},
 

@@ -60,12 +60,34 @@ static void try_checks(const char *text, MigDomainFacts *domain, MigHostFacts *h
   must_be_text(words, sizeof words);
 }
 
+/* Compared with itself nothing changes; with another one, what is told fits its place. */
+static void try_changes(const char *text) {
+  g_auto(MigDefinition) definition = {0}, other = {0};
+  MigChange changes[8];
+  size_t n;
+
+  if (!mig_definition_parse(text, &definition, NULL))
+    return;
+  must(mig_changes(&definition, &definition, NULL, 0) == 0);
+  must(mig_definition_parse(
+      "<domain><vcpu>3</vcpu><devices><disk><target dev='vda'/></disk></devices></domain>", &other, NULL));
+  n = mig_changes(&definition, &other, changes, G_N_ELEMENTS(changes));
+  must(mig_changes(&definition, &other, NULL, 0) == n);
+  for (size_t i = 0; i < MIN(n, G_N_ELEMENTS(changes)); i++) {
+    must(changes[i].code && changes[i].item && changes[i].remedy < MIG_REMEDY_COUNT);
+    must_be_text(changes[i].live, sizeof changes[i].live);
+    must_be_text(changes[i].next, sizeof changes[i].next);
+    must_be_text(changes[i].message, sizeof changes[i].message);
+  }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   g_autofree char *text = g_strndup((const char *)data, size);
   g_autofree char *machines = mig_capabilities_describe_machines(text, "x86_64", "pc-q35-7.2");
   g_auto(MigDomainFacts) domain = {0};
   g_auto(MigHostFacts) host = {0};
 
+  try_changes(text);
   if (mig_capabilities_parse(text, &host, NULL))
     must(host.n_pages <= MIG_PAGE_SIZES_MAX && host.security_models);
   if (mig_domain_xml_parse(text, &domain, NULL)) {
