@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -154,30 +155,63 @@ static void on_status_changed(Agent *agent) {
   notify_status(agent->notify, status);
 }
 
-static gboolean on_signal(gpointer user_data) {
-  g_main_loop_quit(user_data);
-  return G_SOURCE_CONTINUE;
-}
+/* --- signals: read from a descriptor, and blocked for all threads, so that none of them is interrupted --- */
 
-typedef struct Reloading {
+typedef struct Signals {
   Agent *agent;
   const Options *options;
-} Reloading;
+  GMainLoop *loop;
+} Signals;
+
+static void signals_of_ours(sigset_t *ret_set) {
+  static const int ours[] = {SIGTERM, SIGINT, SIGHUP};
+
+  sigemptyset(ret_set);
+  for (size_t i = 0; i < G_N_ELEMENTS(ours); i++)
+    sigaddset(ret_set, ours[i]);
+}
+
+/* Before there are threads: they inherit it. One that comes before there is somebody to read it waits for him. */
+static void block_signals(void) {
+  sigset_t set;
+
+  signals_of_ours(&set);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
 
 /* The service manager is told that it is ready in any case: with the new configuration, or with the old one. */
-static gboolean on_reload(gpointer user_data) {
-  const Reloading *reloading = user_data;
+static void reload(const Signals *signals) {
+  notify_reloading(signals->agent->notify);
+  reload_config(signals->agent, signals->options->config);
+  notify_ready(signals->agent->notify);
+}
 
-  notify_reloading(reloading->agent->notify);
-  reload_config(reloading->agent, reloading->options->config);
-  notify_ready(reloading->agent->notify);
+static gboolean on_signal(int fd, GIOCondition condition, gpointer user_data) {
+  const Signals *signals = user_data;
+  struct signalfd_siginfo info;
+
+  if (read(fd, &info, sizeof info) != (ssize_t)sizeof info)
+    return G_SOURCE_CONTINUE;
+  if (info.ssi_signo == SIGHUP)
+    reload(signals);
+  else
+    g_main_loop_quit(signals->loop);
   return G_SOURCE_CONTINUE;
 }
 
-static GSource *watch_signal(GMainContext *context, int number, GSourceFunc func, gpointer user_data) {
-  GSource *source = g_unix_signal_source_new(number);
+static GSource *watch_signals(GMainContext *context, Signals *signals, int *ret_fd, GError **error) {
+  GSource *source;
+  sigset_t set;
 
-  g_source_set_callback(source, func, user_data, NULL);
+  signals_of_ours(&set);
+  *ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (*ret_fd < 0) {
+    g_set_error(error, G_IO_ERROR, (gint)g_io_error_from_errno(errno), "cannot read signals: %s",
+                g_strerror(errno));
+    return NULL;
+  }
+  source = g_unix_fd_source_new(*ret_fd, G_IO_IN);
+  g_source_set_callback(source, G_SOURCE_FUNC(on_signal), signals, NULL);
   g_source_attach(source, context);
   return source;
 }
@@ -185,36 +219,28 @@ static GSource *watch_signal(GMainContext *context, int number, GSourceFunc func
 static int serve(Agent *agent, GMainContext *context, const Options *options, GError **error) {
   g_autoptr(GMainLoop) loop = g_main_loop_new(context, FALSE);
   g_autoptr(Notify) notify = notify_new(context);
-  GSource *terminate = watch_signal(context, SIGTERM, on_signal, loop);
-  GSource *interrupt = watch_signal(context, SIGINT, on_signal, loop);
-  Reloading reloading = {agent, options};
-  GSource *reload = NULL;
-  bool ok = listen_on(agent, options, error);
+  Signals signals = {agent, options, loop};
+  int fd = -1;
+  GSource *source = listen_on(agent, options, error) ? watch_signals(context, &signals, &fd, error) : NULL;
 
-  if (ok) {
-    agent->notify = notify;
-    reload = watch_signal(context, SIGHUP, on_reload, &reloading);
-    agent->status_changed = on_status_changed;
-    on_status_changed(agent);
-    notify_ready(notify);
-    log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STARTED, NULL, 0, "handoffd %s serves %s, %u jobs known",
-                HANDOFFD_VERSION, options->socket, job_table_all(agent->jobs)->len);
-    g_main_loop_run(loop);
-    notify_stopping(notify, job_queue_count_running(agent->queue));
-    log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STOPPED, NULL, 0,
-                "ends; %u migrations that are under way go on in libvirtd",
-                job_queue_count_running(agent->queue));
-    agent->status_changed = NULL;
-  }
-  if (reload) {
-    g_source_destroy(reload);
-    g_source_unref(reload);
-  }
-  g_source_destroy(terminate);
-  g_source_unref(terminate);
-  g_source_destroy(interrupt);
-  g_source_unref(interrupt);
-  return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+  if (!source)
+    return EXIT_FAILURE;
+  agent->notify = notify;
+  agent->status_changed = on_status_changed;
+  on_status_changed(agent);
+  notify_ready(notify);
+  log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STARTED, NULL, 0, "handoffd %s serves %s, %u jobs known",
+              HANDOFFD_VERSION, options->socket, job_table_all(agent->jobs)->len);
+  g_main_loop_run(loop);
+  notify_stopping(notify, job_queue_count_running(agent->queue));
+  log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STOPPED, NULL, 0,
+              "ends; %u migrations that are under way go on in libvirtd",
+              job_queue_count_running(agent->queue));
+  agent->status_changed = NULL;
+  g_source_destroy(source);
+  g_source_unref(source);
+  close(fd);
+  return EXIT_SUCCESS;
 }
 
 static int fail(const GError *error) {
@@ -234,6 +260,7 @@ int daemon_run(int argc, char **argv, DaemonDriverFunc driver_new) {
   if (!parse_options(&argc, &argv, &options, &status))
     return status;
   set_defaults(&options);
+  block_signals();
   log_open();
   /* libvirt writes to the socket of a libvirtd that was killed. systemd would see to it as well. */
   signal(SIGPIPE, SIG_IGN);

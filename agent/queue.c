@@ -295,9 +295,15 @@ static char *explain_limit(const JobQueue *queue, const Job *job, MigAdmission w
   }
 }
 
-static char *explain_condition(const JobCondition *condition, uint64_t retry_ms, uint64_t now_ms) {
+/* While this node's libvirtd is away, nothing is looked at. */
+static char *explain_condition(const JobQueue *queue, const JobCondition *condition, uint64_t retry_ms,
+                               uint64_t now_ms) {
   const char *text = condition->error ? condition->error->message : mig_cause_describe(condition->cause);
   uint64_t left_s = retry_ms > now_ms ? (retry_ms - now_ms + 999) / 1000 : 0;
+
+  if (queue->queue.gate == MIG_ADMISSION_NODE)
+    return g_strdup_printf("%s (looked at %u time%s; again when this node's libvirtd answers)", text,
+                           condition->tries, condition->tries == 1 ? "" : "s");
 
   return g_strdup_printf("%s (looked at %u time%s; again in %" PRIu64 " s)", text, condition->tries,
                          condition->tries == 1 ? "" : "s", left_s);
@@ -312,6 +318,6 @@ void job_queue_explain(const JobQueue *queue, const Job *job, uint64_t now_ms, J
       .held_since_ms = condition ? mig_queue_held_since_ms(&job->waiting) : 0,
       .retry_ms = condition ? mig_queue_retry_ms(&job->waiting) : 0,
   };
-  ret_pending->message = condition ? explain_condition(condition, ret_pending->retry_ms, now_ms)
+  ret_pending->message = condition ? explain_condition(queue, condition, ret_pending->retry_ms, now_ms)
                                    : explain_limit(queue, job, mig_queue_why(&queue->queue, &job->waiting));
 }

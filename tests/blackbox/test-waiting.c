@@ -11,6 +11,7 @@ typedef struct Row {
   const char *name;
   const char *config;
   void (*happen)(Bb *bb); /* before the jobs come; may be NULL */
+  const char *first_sees; /* a warning of the first one, before the last one comes; or NULL */
   unsigned n;             /* jobs: of vm1, vm2, …; the last one waits */
   const char *shown[WORDS_MAX];
   const char *listed[WORDS_MAX];
@@ -55,6 +56,7 @@ static const Row rows[] = {
     {"the limit of the node",
      "MaxOutgoing=1\n",
      NULL,
+     NULL,
      3,
      {"waits for    OUTGOING_LIMIT: 1 of at most 1 migrations out of this node are running (MaxOutgoing=)\n",
       "queue        2. in it, waits since 20", ", fails at 20"},
@@ -62,6 +64,7 @@ static const Row rows[] = {
      free_links},
     {"the limit of the target",
      "MaxOutgoing=8\nMaxPerTarget=1\n",
+     NULL,
      NULL,
      2,
      {"waits for    TARGET_LIMIT: 1 of at most 1 migrations to fake:///", " are running (MaxPerTarget=)\n",
@@ -71,6 +74,7 @@ static const Row rows[] = {
     {"the bandwidth of the node",
      "MaxOutgoing=8\nMaxBandwidth=64M\n",
      limits_are_refused,
+     "count as in use",
      3,
      {"waits for    BANDWIDTH_LIMIT: the 2 migrations under way need what there is of MaxBandwidth=64M",
       "queue        1. in it, waits since 20", ", fails at 20"},
@@ -79,6 +83,7 @@ static const Row rows[] = {
     {"a target that does not answer",
      "",
      target_goes_away,
+     NULL,
      1,
      {"waits for    TARGET_UNREACHABLE: ", "again in ", "held since   20",
       "queue        1. in it, waits since 20", ", fails at 20"},
@@ -87,13 +92,15 @@ static const Row rows[] = {
     {"this node's libvirtd",
      "ConnectTimeout=2s\n",
      libvirtd_goes_away,
+     NULL,
      0,
-     {"waits for    SOURCE_UNREACHABLE: this node's libvirtd does not answer",
+     {"waits for    SOURCE_UNREACHABLE: this node's libvirtd", "does not answer",
       "queue        1. in it, waits since 20", ", fails at 20"},
      {"pending", "1. SOURCE_UNREACHABLE until "},
      libvirtd_comes_back},
     {"for as long as it takes",
      "MaxOutgoing=1\nPendingTimeout=0\n",
+     NULL,
      NULL,
      2,
      {"waits for    OUTGOING_LIMIT: ", "queue        1. in it, waits since 20", ", without a limit\n"},
@@ -144,6 +151,7 @@ static void await_words(Bb *bb, const char *domain, bool list, const char *const
 }
 
 static void waits(void **state) {
+  g_autofree char *first = NULL;
   Bb *bb = *state;
   const Row *row = bb->row;
   g_autofree char *domain = g_strdup_printf("vm%u", MAX(row->n, 1));
@@ -161,7 +169,10 @@ static void waits(void **state) {
   for (unsigned i = 1; i <= row->n; i++) {
     g_autofree char *name = g_strdup_printf("vm%u", i);
 
+    if (i == row->n && row->first_sees)
+      bb_await_event(bb, first, "warning", row->first_sees);
     job = client_start(bb_connect(bb), name, NULL);
+    first = first ? first : g_strdup(text_of(job, "id"));
     /* Nobody but the last one is to wait for the first one's start. */
     if (i == 1 && row->n > 1)
       bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
