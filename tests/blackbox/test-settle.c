@@ -177,6 +177,32 @@ static void what_its_owner_paused_meanwhile_stays_paused(void **state) {
   assert_guest(bb, "a", "paused");
 }
 
+/* Else nobody could tell afterwards whose pause it was. */
+static const struct Way {
+  const char *name;
+  const char *by, *event;
+} ways[] = {
+    {"what its owner paused is not paused by the agent as well", "pause",
+     "pause: refused: the guest does not run"},
+    {"what its owner paused is not put into post-copy", "post_copy",
+     "start_post_copy: refused: the guest does not run"},
+};
+
+static void a_guest_that_its_owner_paused_stays_his(void **state) {
+  Bb *bb = *state;
+  const struct Way *way = bb->row;
+  const char *id = set_out(bb, json_pack("{sb}", "allow_post_copy", 1));
+  json_t *job;
+
+  bb_set_domain(bb, "vm1", "state", json_string("paused"));
+  client_call(bb_connect(bb), "Complete", json_pack("{ss ss}", "job", id, "by", way->by));
+  bb_await_event(bb, id, "warning", way->event);
+  client_call(bb_connect(bb), "Abort", json_pack("{ss}", "job", id));
+  job = bb_await_phase(bb, id, "aborted");
+  assert_ended_at_source(job);
+  assert_guest(bb, "a", "paused");
+}
+
 static void a_definition_left_at_the_target_is_removed(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
@@ -254,6 +280,7 @@ int main(void) {
   TESTS_ADD(&tests, what_the_agent_paused_runs_again_if_it_fails);
   TESTS_ADD(&tests, what_the_agent_paused_is_known_after_a_kill);
   TESTS_ADD(&tests, what_its_owner_paused_meanwhile_stays_paused);
+  TESTS_ADD_ROWS(&tests, a_guest_that_its_owner_paused_stays_his, ways);
   TESTS_ADD(&tests, a_definition_left_at_the_target_is_removed);
   TESTS_ADD(&tests, a_definition_that_the_target_had_before_stays);
   TESTS_ADD(&tests, a_definition_left_at_the_source_is_removed);
