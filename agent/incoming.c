@@ -8,31 +8,17 @@
  * Nothing here steers a migration; the source does. This end is looked at: when libvirt tells of a change, when it answers
  * again after a silence, and every so often besides, for an event may be lost. A look is an errand (errand.c), one at a time for
  * each job; core/slot.c says what follows from it. Phases: preparing, while images are made; pending, while nothing has
- * come; then migrating, recovering while the outcome is open, and the end.
- *
- * Images are on record before they are made, so that an agent that is killed in between knows of them. Which of them are its
- * own it knows only of those that it saw made: the others stay where they are, and are named in the journal. */
-#include "agent/incoming.h"
+ * come; then migrating, recovering while the outcome is open, and the end. How such a job begins is in grant.c. */
+#include "agent/incoming-private.h"
 
-#include "agent/accept.h"
 #include "agent/images.h"
-#include "agent/jobjson.h"
 #include "agent/lifecycle.h"
 #include "agent/log.h"
-#include "agent/methods.h"
 
 #include <string.h>
 
-/* What an errand needs to find its way back. */
-typedef struct Back {
-  Agent *agent;
-  char id[JOB_ID_SIZE];
-  IncomingReadyFunc ready; /* or NULL */
-  gpointer user_data;
-} Back;
-
-static Back *back_new(Agent *agent, const Job *job) {
-  Back *back = g_new0(Back, 1);
+IncomingBack *incoming_back_new(Agent *agent, const Job *job) {
+  IncomingBack *back = g_new0(IncomingBack, 1);
 
   back->agent = agent;
   g_strlcpy(back->id, job->id, sizeof back->id);
@@ -40,13 +26,13 @@ static Back *back_new(Agent *agent, const Job *job) {
 }
 
 /* NULL: the agent ends, or the job is over. */
-static Job *back_find(const Back *back) {
+Job *incoming_back_find(const IncomingBack *back) {
   Job *job = back->agent->ending ? NULL : job_table_find_id(back->agent->jobs, back->id);
 
   return job && !job_is_final(job) ? job : NULL;
 }
 
-static const char *name_of_source(const Job *job) {
+const char *incoming_name_source(const Job *job) {
   return job->lease->source ? job->lease->source : "a node that did not say so before";
 }
 
@@ -75,7 +61,7 @@ char *incoming_uri(const Agent *agent) {
 /* --- phases --- */
 
 /* What comes was prepared by libvirt, and only then came. */
-static void enter(Agent *agent, Job *job, MigPhase phase, const char *message) {
+void incoming_enter(Agent *agent, Job *job, MigPhase phase, const char *message) {
   if (job->phase == phase)
     return;
   if (job->phase == MIG_PHASE_PENDING && phase != MIG_PHASE_PREPARING)
@@ -96,8 +82,8 @@ static void note_coming(Agent *agent, Job *job, const char *why) {
     job->abort_requested = false;
     job_add_event(job, "warning", MIG_CAUSE_NONE, "it came before its lease was given back");
   }
-  enter(agent, job, MIG_PHASE_MIGRATING, why);
-  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "comes here from %s", name_of_source(job));
+  incoming_enter(agent, job, MIG_PHASE_MIGRATING, why);
+  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "comes here from %s", incoming_name_source(job));
 }
 
 static void note_stage(Job *job, MigStage stage) {
@@ -140,7 +126,7 @@ static void finish(Agent *agent, Job *job, MigSlotEnd end, const char *why) {
   MigPhase phase = ends[end].phase;
 
   if (phase == MIG_PHASE_SUCCEEDED && job->phase != MIG_PHASE_MIGRATING && job->phase != MIG_PHASE_RECOVERING)
-    enter(agent, job, MIG_PHASE_MIGRATING, why);
+    incoming_enter(agent, job, MIG_PHASE_MIGRATING, why);
   if (phase != MIG_PHASE_SUCCEEDED) {
     if (!job_note_failure(job, ends[end].cause, NULL, "%s", ends[end].message))
       phase = lifecycle_phase_of_cause(job->failure.cause);
@@ -148,14 +134,14 @@ static void finish(Agent *agent, Job *job, MigSlotEnd end, const char *why) {
   lifecycle_finish(agent, job, phase, ends[end].running_at, g_strdup_printf("here: %s", why));
 }
 
-static void take_image_states(Job *job, const ImagesAnswer *answer) {
+void incoming_take_image_states(Job *job, const ImagesAnswer *answer) {
   GPtrArray *images = job->lease->images;
 
   for (guint i = 0; i < images->len && i < answer->images->len; i++)
     ((JobImage *)images->pdata[i])->state = ((const JobImage *)answer->images->pdata[i])->state;
 }
 
-static void note_left(Job *job, const JobImage *image, const char *why) {
+void incoming_note_left(Job *job, const JobImage *image, const char *why) {
   job_add_event(job, "warning", MIG_CAUSE_NONE, "%s (%s) is left here: %s", image->path, image->disk, why);
   log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "%s (%s) is left here: %s", image->path, image->disk,
           why);
@@ -169,7 +155,7 @@ static void note_removed(Job *job, const ImagesAnswer *answer) {
     const GError *error = answer->errors->pdata[i];
 
     if (error)
-      note_left(job, image, error->message);
+      incoming_note_left(job, image, error->message);
     else if (image->state == JOB_IMAGE_REMOVED) {
       job_add_event(job, "action", MIG_CAUSE_NONE, "%s was removed: it was made for what did not come",
                     image->path);
@@ -178,10 +164,6 @@ static void note_removed(Job *job, const ImagesAnswer *answer) {
     }
   }
 }
-
-static void ask(Agent *agent, Job *job);
-
-static void tell_askers(Agent *agent, const char *id);
 
 static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, const GError *error) {
   MigSlotEnd end;
@@ -200,7 +182,7 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
     }
     return;
   }
-  take_image_states(job, answer);
+  incoming_take_image_states(job, answer);
   note_removed(job, answer);
   if (answer->have_status && answer->status.state != MIG_END_ABSENT &&
       answer->status.state != MIG_END_INACTIVE) {
@@ -209,7 +191,7 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
     log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_NEEDS_OPERATOR,
             "it came at the moment at which its images were removed: abort it at its source");
     lifecycle_state_changed(agent, job);
-    ask(agent, job);
+    incoming_ask(agent, job);
     return;
   }
   end = job->lease->slot.came ? MIG_SLOT_CANCELLED : job->lease->slot.ending;
@@ -219,13 +201,13 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
 }
 
 static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
-  g_autofree Back *back = user_data;
-  Job *job = back_find(back);
+  g_autofree IncomingBack *back = user_data;
+  Job *job = incoming_back_find(back);
 
   if (!job)
     return;
   take_removed(back->agent, job, answer, error);
-  tell_askers(back->agent, back->id);
+  incoming_tell_askers(back->agent, back->id);
 }
 
 /* --- those who wait for a look --- */
@@ -245,7 +227,7 @@ static void asker_free(gpointer data) {
 }
 
 /* An asker may ask again, of this job even. */
-static void tell_askers(Agent *agent, const char *id) {
+void incoming_tell_askers(Agent *agent, const char *id) {
   Job *job = job_table_find_id(agent->jobs, id);
   g_autoptr(GPtrArray) askers = NULL;
 
@@ -268,7 +250,7 @@ void incoming_look(Agent *agent, Job *job, IncomingSeenFunc seen, gpointer user_
   g_ptr_array_set_free_func(job->lease->askers, asker_free);
   g_ptr_array_add(job->lease->askers, asker);
   if (job->durable)
-    ask(agent, job);
+    incoming_ask(agent, job);
 }
 
 /* --- looks --- */
@@ -316,7 +298,7 @@ static void follow(Agent *agent, Job *job, const MigSlotAnswer *answer) {
   if (comes && before != MIG_PHASE_RECOVERING)
     note_coming(agent, job, answer->why);
   else
-    enter(agent, job, answer->phase, answer->why);
+    incoming_enter(agent, job, answer->phase, answer->why);
   note_stage(job, answer->stage);
   job->lease->due_ms = agent_now_ms() + answer->again_ms;
   if (job->revision != revision)
@@ -341,7 +323,7 @@ static void apply(Agent *agent, Job *job, const Look *look) {
   }
   if (answer.clear_away && seen.images) {
     lease->asking = true;
-    images_remove(agent->errands, lease, job->domain_uuid, on_removed, back_new(agent, job));
+    images_remove(agent->errands, lease, job->domain_uuid, on_removed, incoming_back_new(agent, job));
     return;
   }
   if (answer.end == MIG_SLOT_ARRIVED)
@@ -350,8 +332,8 @@ static void apply(Agent *agent, Job *job, const Look *look) {
 }
 
 static void on_look(gpointer task, const GError *error, gpointer user_data) {
-  g_autofree Back *back = user_data;
-  Job *job = back_find(back);
+  g_autofree IncomingBack *back = user_data;
+  Job *job = incoming_back_find(back);
   bool again;
 
   if (!job)
@@ -360,16 +342,16 @@ static void on_look(gpointer task, const GError *error, gpointer user_data) {
   job->lease->asking = job->lease->asked_for_again = false;
   /* Something has happened since it was asked: what is known is of before. */
   if (again) {
-    ask(back->agent, job);
+    incoming_ask(back->agent, job);
     return;
   }
   apply(back->agent, job, task);
   if (!job_is_final(job) && job->lease->asking)
     return; /* images are being removed: that ends it */
-  tell_askers(back->agent, back->id);
+  incoming_tell_askers(back->agent, back->id);
 }
 
-static void ask(Agent *agent, Job *job) {
+void incoming_ask(Agent *agent, Job *job) {
   Look *look;
   Errand errand = {.run = run_look, .free_task = g_free};
 
@@ -382,175 +364,7 @@ static void ask(Agent *agent, Job *job) {
   errand.task = look;
   job->lease->asking = true;
   job->lease->due_ms = 0;
-  errands_run(agent->errands, &errand, on_look, back_new(agent, job));
-}
-
-/* --- images that are to be made --- */
-
-void incoming_refuse(VarlinkCall *call, const Job *job) {
-  methods_error(call, "Refused",
-                json_pack("{s[{ss sb sb ss ss}]}", "findings", "code", "IMAGE_NOT_MADE", "blocks", 1,
-                          "transient", 0, "seen", job->failure.message ? job->failure.message : "", "remedy",
-                          "See to the storage pool there, or make the images by hand."));
-}
-
-static void answer_waiting(Agent *agent, Job *job) {
-  GPtrArray *waiting = job->lease->waiting;
-
-  for (guint i = 0; i < waiting->len; i++) {
-    if (job->failure.cause != MIG_CAUSE_NONE)
-      incoming_refuse(waiting->pdata[i], job);
-    else
-      accept_reply(agent, waiting->pdata[i], job, false);
-  }
-  g_ptr_array_set_size(waiting, 0);
-}
-
-bool incoming_wait_until_made(Job *job, VarlinkCall *call) {
-  if (!job->lease || job->phase != MIG_PHASE_PREPARING || job->lease->slot.came)
-    return false;
-  g_ptr_array_add(job->lease->waiting, varlink_call_ref(call));
-  return true;
-}
-
-static void on_await_saved(const char *id, const GError *error, gpointer user_data) {
-  g_autofree Back *back = user_data;
-  Job *job = job_table_find_id(back->agent->jobs, id);
-
-  if (error)
-    lifecycle_note_save_failure(back->agent, id, error);
-  /* Who asked is told that there is none. */
-  if (error && job && mig_slot_release(&job->lease->slot))
-    job_note_failure(job, MIG_CAUSE_INTERNAL, error, "its record could not be kept: %s", error->message);
-  if (back->ready)
-    back->ready(back->agent, job, error, back->user_data);
-  if (job)
-    answer_waiting(back->agent, job);
-  tell_askers(back->agent, back->id);
-}
-
-/* The lease is as good as it gets: it waits for what it is for, or for its end. That its images are its own has to be on
- * record before anybody counts on it. Takes `back`. */
-static void await(Agent *agent, Job *job, Back *back) {
-  enter(agent, job, MIG_PHASE_PENDING, "nothing of it has come yet");
-  job->lease->due_ms = agent_now_ms();
-  lifecycle_announce(agent, job);
-  lifecycle_save(agent, job, on_await_saved, back);
-}
-
-static void on_made(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
-  Back *back = user_data;
-  Job *job = back_find(back);
-
-  if (!job) {
-    if (back->ready)
-      back->ready(back->agent, NULL, error, back->user_data);
-    g_free(back);
-    return;
-  }
-  job->lease->asking = false;
-  if (answer)
-    take_image_states(job, answer);
-  for (guint i = 0; i < job->lease->images->len; i++) {
-    JobImage *image = job->lease->images->pdata[i];
-    const GError *failure = answer ? answer->errors->pdata[i] : error;
-
-    if (image->state == JOB_IMAGE_MADE)
-      job_add_event(job, "action", MIG_CAUSE_NONE, "%s was made for %s", image->path, image->disk);
-    else if (image->state == JOB_IMAGE_LEFT)
-      note_left(job, image, "it was there before it could be made, and is used as it is");
-    if (image->state == JOB_IMAGE_PLANNED && failure) {
-      job_note_failure(job, MIG_CAUSE_LIBVIRT_ERROR, failure, "%s", failure->message);
-      mig_slot_release(&job->lease->slot);
-    }
-    /* Nobody knows what became of it. */
-    if (image->state == JOB_IMAGE_PLANNED && error) {
-      image->state = JOB_IMAGE_LEFT;
-      note_left(job, image, "whether it was made is not known");
-    }
-  }
-  await(back->agent, job, back);
-}
-
-static void make_images(Agent *agent, Job *job, Back *back) {
-  if (job_lease_count_images(job->lease, JOB_IMAGE_PLANNED) == 0 && job->phase == MIG_PHASE_PENDING) {
-    job->lease->due_ms = agent_now_ms();
-    lifecycle_announce(agent, job);
-    if (back->ready)
-      back->ready(agent, job, NULL, back->user_data);
-    g_free(back);
-    return;
-  }
-  if (job_lease_count_images(job->lease, JOB_IMAGE_PLANNED) == 0) {
-    await(agent, job, back);
-    return;
-  }
-  job->lease->asking = true;
-  enter(agent, job, MIG_PHASE_PREPARING, "makes its images");
-  lifecycle_state_changed(agent, job);
-  images_make(agent->errands, job->lease, on_made, back);
-}
-
-/* --- a new job --- */
-
-static void on_accepted(const char *id, const GError *error, gpointer user_data) {
-  Back *back = user_data;
-  Agent *agent = back->agent;
-  Job *job = job_table_find_id(agent->jobs, id);
-
-  if (job && error) {
-    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused, since its record cannot be kept: %s",
-            error->message);
-    if (back->ready)
-      back->ready(agent, job, error, back->user_data);
-    tell_askers(agent, job->id);
-    store_remove(agent->store, job->id);
-    job_table_remove(agent->jobs, job);
-    job = NULL;
-  }
-  if (!job) {
-    g_free(back);
-    return;
-  }
-  job->durable = true;
-  if (job->lease->leased) {
-    log_job(job, LOG_INFO, NAMES_MESSAGE_LEASE_GRANTED, "may come here from %s (lease %.8s)",
-            name_of_source(job), job->id);
-    make_images(agent, job, back);
-    return;
-  }
-  g_free(back);
-  lifecycle_announce(agent, job);
-  ask(agent, job);
-}
-
-void incoming_accept(Agent *agent, Job *job, IncomingReadyFunc ready, gpointer user_data) {
-  Back *back = back_new(agent, job);
-
-  back->ready = ready;
-  back->user_data = user_data;
-  job_add_event(job, "accepted", MIG_CAUSE_NONE, job->lease->leased ? "awaited from %s" : "comes from %s",
-                name_of_source(job));
-  job_table_add(agent->jobs, job);
-  lifecycle_save(agent, job, on_accepted, back);
-}
-
-/* A migration that nobody announced. It is there, so no limit keeps it away; only that on jobs is kept. */
-static void begin(Agent *agent, const MigVirtEvent *event) {
-  g_autofree char *uri = incoming_uri(agent);
-  Job *job;
-
-  if (job_table_count_unfinished(agent->jobs) >= agent->config->max_jobs)
-    return;
-  job = job_new();
-  job->direction = MIG_DIRECTION_INCOMING;
-  job->domain_name = g_strdup(event->name);
-  g_strlcpy(job->domain_uuid, event->uuid, sizeof job->domain_uuid);
-  job->target_uri = g_strdup(uri);
-  job->migrate_uri = g_strdup(agent->config->incoming_migrate_uri);
-  job->lease = job_lease_new();
-  job->lease->slot.came = true;
-  incoming_accept(agent, job, NULL, NULL);
+  errands_run(agent->errands, &errand, on_look, incoming_back_new(agent, job));
 }
 
 /* --- what moves it on --- */
@@ -558,9 +372,9 @@ static void begin(Agent *agent, const MigVirtEvent *event) {
 void incoming_handle_event(Agent *agent, Job *job, const MigVirtEvent *event) {
   if (job) {
     if (job->durable)
-      ask(agent, job);
+      incoming_ask(agent, job);
   } else if (event->kind == MIG_VIRT_EVENT_STATE && event->arriving) {
-    begin(agent, event);
+    incoming_begin(agent, event);
   }
 }
 
@@ -603,7 +417,7 @@ void incoming_adopt(Agent *agent, Job *job) {
   correct_expiry(job);
   job_add_event(job, "agent_restarted", MIG_CAUSE_NONE, "the agent was restarted; its end here is looked at");
   if (!job->lease->slot.came && !job->lease->slot.ran && job->lease->slot.ending == MIG_SLOT_OPEN)
-    make_images(agent, job, back_new(agent, job));
+    incoming_make_images(agent, job, incoming_back_new(agent, job));
   else
     job->lease->due_ms = agent_now_ms();
 }
@@ -619,5 +433,5 @@ void incoming_tick(Agent *agent, Job *job, uint64_t now_ms) {
     lease->due_ms = now_ms;
   }
   if (lease->due_ms > 0 && now_ms >= lease->due_ms)
-    ask(agent, job);
+    incoming_ask(agent, job);
 }

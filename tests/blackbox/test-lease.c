@@ -1,87 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A target: places that are held for domains that are to come, and what becomes of these. Node a is ours, as ever. */
-#include "tests/blackbox/harness.h"
+/* A target: places that are held for domains that are to come, and what becomes of these. */
+#include "tests/blackbox/lease.h"
 
 #include <signal.h>
-#include <string.h>
-
-#define MIB (1 << 20)
-
-#define DISK                                                                                                 \
-  "<domain type='kvm'><name>vm9</name><memory unit='MiB'>16</memory><vcpu>1</vcpu><devices>"                 \
-  "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/d/root.img'/>"           \
-  "<target dev='vda'/></disk></devices></domain>"
-
-/* vm8 and vm9 are at b. */
-static void start(Bb *bb) {
-  static const char *const guests[] = {"vm8", "vm9"};
-
-  for (size_t i = 0; i < LENGTH(guests); i++) {
-    bb_add_domain(bb, guests[i]);
-    bb_set_domain(bb, guests[i], "host", json_string("b"));
-  }
-  bb_start(bb);
-}
-
-static json_t *prepare_parameters(Bb *bb, const char *domain) {
-  g_autofree char *source = bb_target(bb, "b");
-
-  return json_pack("{ss ss}", "domain", domain, "source", source);
-}
-
-static json_t *with(json_t *parameters, const char *key, json_t *value) {
-  json_object_set_new(parameters, key, value);
-  return parameters;
-}
-
-static json_t *prepare(Bb *bb, Client *client, const char *domain) {
-  return json_object_get(client_call(client, "Prepare", prepare_parameters(bb, domain)), "job");
-}
-
-static json_t *copying(json_t *parameters) {
-  return with(with(parameters, "policy", json_pack("{ss}", "copy_disks", "all")), "make_disks", json_true());
-}
-
-/* Somebody at b moves it here, or ends that. */
-static void migrate(Bb *bb, const char *domain) {
-  bb_set_domain(bb, domain, "migrate_to", json_string("a"));
-}
-
-static void cancel(Bb *bb, const char *domain) {
-  bb_set_domain(bb, domain, "migrate_to", NULL);
-}
-
-/* The first job that there is. */
-static json_t *await_job(Client *client) {
-  gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
-  json_t *job;
-
-  do {
-    job = json_array_get(member_of(client_call(client, "List", NULL), "jobs"), 0);
-    assert_true(job || g_get_monotonic_time() < until_us);
-  } while (!job);
-  return job;
-}
-
-static json_t *node(Client *client) {
-  return client_call(client, "GetNode", NULL);
-}
-
-static json_t *finding(json_t *error, const char *code) {
-  json_t *found;
-  size_t i;
-
-  json_array_foreach (json_object_get(error, "findings"), i, found)
-    if (strcmp(text_of(found, "code"), code) == 0)
-      return found;
-  fail_msg("no finding %s", code);
-  return NULL;
-}
-
-static void assert_no_leases(Client *client) {
-  assert_int_equal(number_of(node(client), "incoming"), 0);
-  assert_int_equal(number_of(node(client), "reserved_bytes"), 0);
-}
 
 /* --- what a lease is --- */
 
@@ -91,7 +12,7 @@ static void a_lease_is_an_incoming_job_that_says_where_to_send_the_domain(void *
   Client *client;
 
   bb_configure(bb, "IncomingURI=qemu+tcp://node-a/system\nIncomingMigrateURI=tcp://10.1.2.3\n");
-  start(bb);
+  lease_start(bb);
   client = bb_connect(bb);
   reply = client_call(client, "Prepare", prepare_parameters(bb, "vm9"));
   job = json_object_get(reply, "job");
@@ -120,7 +41,7 @@ static void what_comes_is_followed_to_its_end_and_the_lease_is_gone(void **state
   json_t *job;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
   job = prepare(bb, client, "vm9");
@@ -144,7 +65,7 @@ static void what_comes_unannounced_gets_a_job_as_well(void **state) {
   json_t *job;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   bb_link_slow(bb);
   migrate(bb, "vm9");
   client = bb_connect(bb);
@@ -162,7 +83,7 @@ static void post_copy_is_seen_and_tells_no_downtime(void **state) {
   json_t *job;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
   job = prepare(bb, client, "vm9");
@@ -182,7 +103,7 @@ static void a_move_that_is_aborted_at_its_source_gives_the_lease_back(void **sta
   json_t *job;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
   job = prepare(bb, client, "vm9");
@@ -200,7 +121,7 @@ static void a_lease_expires(void **state) {
   json_t *job;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   client = bb_connect(bb);
   job = json_object_get(
       client_call(client, "Prepare", with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(1))),
@@ -215,7 +136,7 @@ static void what_has_come_does_not_expire(void **state) {
   json_t *job;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
   job = json_object_get(
@@ -234,7 +155,7 @@ static void a_lease_is_given_back(void **state) {
   Bb *bb = *state;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   client = bb_connect(bb);
   for (size_t i = 0; i < LENGTH(ways); i++) {
     json_t *job = prepare(bb, client, "vm9");
@@ -253,7 +174,7 @@ static void giving_back_twice_does_no_harm(void **state) {
   json_t *job;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   client = bb_connect(bb);
   job = prepare(bb, client, "vm9");
   client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
@@ -269,7 +190,7 @@ static void what_has_begun_to_come_is_its_sources(void **state) {
   Client *client;
   const char *id;
 
-  start(bb);
+  lease_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
   job = prepare(bb, client, "vm9");
@@ -290,7 +211,7 @@ static void a_domain_that_is_started_here_meanwhile_ends_the_lease(void **state)
   Bb *bb = *state;
   json_t *job;
 
-  start(bb);
+  lease_start(bb);
   job = prepare(bb, bb_connect(bb), "vm9");
   bb_set_domain(bb, "vm9", "states", json_pack("{ss}", "a", "paused"));
   bb_stop(bb, SIGKILL); /* an agent that starts looks at once */
@@ -306,7 +227,7 @@ static void what_has_just_come_can_be_sent_on(void **state) {
   json_t *job;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   bb_set_call(bb, "events", json_pack("{sb}", "drop", 1));
   client = bb_connect(bb);
   job = prepare(bb, client, "vm9");
@@ -323,7 +244,7 @@ static void what_has_not_come_cannot_be_sent_on(void **state) {
   Bb *bb = *state;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   client = bb_connect(bb);
   prepare(bb, client, "vm9");
   bb_set_domain(bb, "vm9", "defined", json_pack("[s]", "a"));
@@ -339,7 +260,7 @@ static void a_lease_outlives_the_agent(void **state) {
   json_t *job;
   const char *id;
 
-  start(bb);
+  lease_start(bb);
   job = prepare(bb, bb_connect(bb), "vm9");
   id = text_of(job, "id");
   for (size_t i = 0; i < LENGTH(signals); i++) {
@@ -360,7 +281,7 @@ static void it_may_come_while_the_agent_is_away(void **state) {
   json_t *job;
   const char *id;
 
-  start(bb);
+  lease_start(bb);
   bb_link_slow(bb);
   job = prepare(bb, bb_connect(bb), "vm9");
   id = text_of(job, "id");
@@ -380,7 +301,7 @@ static void a_lease_expires_while_the_agent_is_away(void **state) {
   Bb *bb = *state;
   json_t *job;
 
-  start(bb);
+  lease_start(bb);
   job = json_object_get(client_call(bb_connect(bb), "Prepare",
                                     with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(1))),
                         "job");
@@ -393,7 +314,7 @@ static void events_that_are_lost_are_made_up_for(void **state) {
   Bb *bb = *state;
   json_t *job;
 
-  start(bb);
+  lease_start(bb);
   bb_set_call(bb, "events", json_pack("{sb}", "drop", 1));
   job = json_object_get(client_call(bb_connect(bb), "Prepare",
                                     with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(5))),
@@ -409,7 +330,7 @@ static void a_libvirtd_that_is_away_ends_nothing(void **state) {
   Client *client;
   const char *id;
 
-  start(bb);
+  lease_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
   job = prepare(bb, client, "vm9");
@@ -432,7 +353,7 @@ static void the_same_key_gives_the_same_lease_over_a_kill(void **state) {
   Client *client;
   const char *id;
 
-  start(bb);
+  lease_start(bb);
   parameters = with(prepare_parameters(bb, "vm9"), "request_key", json_string("k"));
   id = text_of(client_call(bb_connect(bb), "Prepare", json_incref(parameters)), "job.id");
   bb_stop(bb, SIGKILL);
@@ -455,7 +376,7 @@ static void places_are_counted_with_leases(void **state) {
   const char *id;
 
   bb_configure(bb, "MaxIncoming=1\n");
-  start(bb);
+  lease_start(bb);
   client = bb_connect(bb);
   id = text_of(prepare(bb, client, "vm9"), "id");
   error = client_refused(client, "Prepare", prepare_parameters(bb, "vm8"), "Refused");
@@ -472,7 +393,7 @@ static void two_calls_at_once_do_not_get_one_place(void **state) {
   unsigned granted = 0;
 
   bb_configure(bb, "MaxIncoming=1\n");
-  start(bb);
+  lease_start(bb);
   bb_set_call(bb, "survey_target", json_pack("{si}", "delay_ms", 200));
   for (size_t i = 0; i < LENGTH(guests); i++) {
     clients[i] = bb_connect(bb);
@@ -494,7 +415,7 @@ static void memory_is_counted_with_leases(void **state) {
   json_t *error;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   bb_set_host(bb, "a", "free_memory_bytes", json_integer(31 * MIB));
   client = bb_connect(bb);
   prepare(bb, client, "vm9");
@@ -508,7 +429,7 @@ static void all_that_keeps_it_is_told_at_once(void **state) {
   Client *client;
 
   bb_configure(bb, "MaxIncoming=1\n");
-  start(bb);
+  lease_start(bb);
   bb_set_host(bb, "a", "free_memory_bytes", json_integer(1));
   bb_set_host(bb, "a", "names", json_pack("{ss}", "vm9", "00000000-0000-4000-8000-000000000000"));
   client = bb_connect(bb);
@@ -523,7 +444,7 @@ static void a_cordoned_node_takes_none(void **state) {
   Bb *bb = *state;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   client = bb_connect(bb);
   client_call(client, "Cordon", NULL);
   client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "NodeCordoned");
@@ -534,7 +455,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
   json_t *error;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   client = bb_connect(bb);
   client_refused(client, "Prepare", prepare_parameters(bb, "nobody"), "NoSuchDomain");
   client_refused(client, "Prepare", json_pack("{ss ss}", "domain", "vm9", "source", "nowhere"),
@@ -561,7 +482,7 @@ static void a_libvirtd_that_hangs_is_an_error_and_holds_nobody_up(void **state) 
   Client *client;
 
   bb_configure(bb, "ConnectTimeout=2s\n");
-  start(bb);
+  lease_start(bb);
   client = bb_connect(bb);
   node(client);
   for (size_t i = 0; i < LENGTH(hosts); i++) {
@@ -583,7 +504,7 @@ static void leases_are_counted_for_prometheus(void **state) {
   const char *text;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   client = bb_connect(bb);
   prepare(bb, client, "vm9");
   text = text_of(client_call(client, "GetMetrics", NULL), "text");
@@ -598,154 +519,11 @@ static void a_domain_that_is_here_needs_no_lease(void **state) {
   g_autofree char *here = NULL;
   Client *client;
 
-  start(bb);
+  lease_start(bb);
   here = bb_target(bb, "a");
   client = bb_connect(bb);
   finding(client_refused(client, "Prepare", json_pack("{ss ss}", "domain", "vm1", "source", here), "Refused"),
           "SAME_HOST");
-}
-
-/* --- images --- */
-
-static void start_with_disk(Bb *bb) {
-  bb_add_domain(bb, "vm9");
-  bb_set_domain(bb, "vm9", "host", json_string("b"));
-  bb_set_domain(bb, "vm9", "xml", json_string(DISK));
-  bb_set_domain(bb, "vm9", "disks", json_pack("{s{si}}", "vda", "capacity_bytes", 4 * MIB));
-  bb_set_host(bb, "a", "pools", json_pack("{si}", "/d", 1 << 30));
-  bb_start(bb);
-}
-
-static json_t *images(Bb *bb) {
-  g_autofree char *path = g_strconcat(bb->control, ".state", NULL);
-  json_t *root = bb_keep(bb, json_load_file(path, 0, NULL));
-
-  return json_object_get(json_object_get(root, "images"), "a");
-}
-
-static json_int_t image_bytes(Bb *bb) {
-  return json_integer_value(json_object_get(images(bb), "/d/root.img"));
-}
-
-static void a_missing_disk_is_made_where_that_is_asked_for(void **state) {
-  Bb *bb = *state;
-  json_t *job;
-  Client *client;
-
-  start_with_disk(bb);
-  client = bb_connect(bb);
-  finding(client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "Refused"), "DISK_MISSING");
-  job = json_object_get(client_call(client, "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
-  assert_text(job, "phase", "pending");
-  assert_text(json_array_get(member_of(job, "lease.images"), 0), "path", "/d/root.img");
-  assert_int_equal(image_bytes(bb), 4 * MIB);
-  migrate(bb, "vm9");
-  bb_await_phase(bb, text_of(job, "id"), "succeeded");
-  /* It is the guest's now. */
-  assert_int_equal(image_bytes(bb), 4 * MIB);
-}
-
-static void what_was_made_goes_when_the_domain_does_not_come(void **state) {
-  static const char *const ways[] = {"released", "expired", "cancelled"};
-  Bb *bb = *state;
-  Client *client;
-
-  start_with_disk(bb);
-  bb_link_slow(bb);
-  client = bb_connect(bb);
-  for (size_t i = 0; i < LENGTH(ways); i++) {
-    json_t *parameters = with(copying(prepare_parameters(bb, "vm9")), "timeout_s",
-                              json_integer(strcmp(ways[i], "expired") == 0 ? 1 : 100));
-    json_t *job = json_object_get(client_call(client, "Prepare", parameters), "job");
-    const char *id = text_of(job, "id");
-
-    assert_int_equal(image_bytes(bb), 4 * MIB);
-    if (strcmp(ways[i], "released") == 0)
-      client_call(client, "Release", json_pack("{ss}", "lease", id));
-    if (strcmp(ways[i], "cancelled") == 0) {
-      migrate(bb, "vm9");
-      bb_await_phase(bb, id, "migrating");
-      cancel(bb, "vm9");
-      job = bb_await_phase(bb, id, "failed");
-    } else {
-      job = bb_await_phase(bb, id, "aborted");
-    }
-    assert_non_null(find_event(job, "action", "/d/root.img was removed"));
-    assert_int_equal(image_bytes(bb), 0);
-  }
-}
-
-static void what_was_made_goes_after_a_kill_as_well(void **state) {
-  Bb *bb = *state;
-  json_t *job;
-  const char *id;
-
-  start_with_disk(bb);
-  job =
-      json_object_get(client_call(bb_connect(bb), "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
-  id = text_of(job, "id");
-  bb_stop(bb, SIGKILL);
-  bb_start(bb);
-  client_call(bb_connect(bb), "Release", json_pack("{ss}", "lease", id));
-  bb_await_phase(bb, id, "aborted");
-  assert_int_equal(image_bytes(bb), 0);
-}
-
-static void what_is_no_longer_as_it_was_made_stays(void **state) {
-  Bb *bb = *state;
-  json_t *job;
-  Client *client;
-
-  start_with_disk(bb);
-  client = bb_connect(bb);
-  job = json_object_get(client_call(client, "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
-  bb_set_call(bb, "remove_image", json_pack("{ss ss}", "fail", "INVALID", "message", "it has another size"));
-  client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
-  job = bb_await_phase(bb, text_of(job, "id"), "aborted");
-  assert_non_null(find_event(job, "warning", "is left here: it has another size"));
-  assert_int_equal(image_bytes(bb), 4 * MIB);
-}
-
-static void an_image_that_cannot_be_made_refuses_the_lease(void **state) {
-  Bb *bb = *state;
-  json_t *error;
-  Client *client;
-
-  start_with_disk(bb);
-  bb_set_call(bb, "make_image", json_pack("{ss ss}", "fail", "FAILED", "message", "the pool is read-only"));
-  client = bb_connect(bb);
-  error = client_refused(client, "Prepare",
-                         with(copying(prepare_parameters(bb, "vm9")), "request_key", json_string("k")),
-                         "Refused");
-  assert_non_null(strstr(text_of(finding(error, "IMAGE_NOT_MADE"), "seen"), "the pool is read-only"));
-  assert_text(bb_await_phase(bb, "vm9", "failed"), "failure.cause", "LIBVIRT_ERROR");
-  assert_no_leases(client);
-}
-
-/* The record says what was to be made, and nobody knows whether it was. */
-static void killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own(void **state) {
-  Bb *bb = *state;
-  json_t *parameters, *job;
-  Client *client;
-
-  start_with_disk(bb);
-  bb_set_call(bb, "make_image", json_pack("{sb}", "hang", 1));
-  client = bb_connect(bb);
-  parameters = with(copying(prepare_parameters(bb, "vm9")), "request_key", json_string("k"));
-  client_send(client, "Prepare", json_incref(parameters), 0);
-  bb_await_phase(bb, text_of(await_job(bb_connect(bb)), "id"), "preparing");
-  bb_stop(bb, SIGKILL);
-  /* As if that had been the kill's moment. */
-  bb_set_call(bb, "make_image", NULL);
-  bb_set_host(bb, "a", "volumes", json_pack("{si}", "/d/root.img", 4 * MIB));
-  bb_start(bb);
-  client = bb_connect(bb);
-  job = json_object_get(client_call(client, "Prepare", parameters), "job");
-  assert_text(job, "phase", "pending");
-  assert_int_equal(json_array_size(member_of(job, "lease.images")), 0);
-  assert_non_null(find_event(job, "warning", "it was there before it could be made"));
-  client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
-  bb_await_phase(bb, text_of(job, "id"), "aborted");
 }
 
 int main(void) {
@@ -779,11 +557,5 @@ int main(void) {
   TESTS_ADD(&tests, a_libvirtd_that_hangs_is_an_error_and_holds_nobody_up);
   TESTS_ADD(&tests, leases_are_counted_for_prometheus);
   TESTS_ADD(&tests, a_domain_that_is_here_needs_no_lease);
-  TESTS_ADD(&tests, a_missing_disk_is_made_where_that_is_asked_for);
-  TESTS_ADD(&tests, what_was_made_goes_when_the_domain_does_not_come);
-  TESTS_ADD(&tests, what_was_made_goes_after_a_kill_as_well);
-  TESTS_ADD(&tests, what_is_no_longer_as_it_was_made_stays);
-  TESTS_ADD(&tests, an_image_that_cannot_be_made_refuses_the_lease);
-  TESTS_ADD(&tests, killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own);
   return bb_run(&tests, "lease");
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the tests of leases have in common. Node a is ours, as ever; guests come from b. */
+#pragma once
+
+#include "tests/blackbox/harness.h"
+
+#include <string.h>
+
+#define MIB (1 << 20)
+
+/* vm8 and vm9 are at b. */
+static inline void lease_start(Bb *bb) {
+  static const char *const guests[] = {"vm8", "vm9"};
+
+  for (size_t i = 0; i < LENGTH(guests); i++) {
+    bb_add_domain(bb, guests[i]);
+    bb_set_domain(bb, guests[i], "host", json_string("b"));
+  }
+  bb_start(bb);
+}
+
+static inline json_t *prepare_parameters(Bb *bb, const char *domain) {
+  g_autofree char *source = bb_target(bb, "b");
+
+  return json_pack("{ss ss}", "domain", domain, "source", source);
+}
+
+static inline json_t *with(json_t *parameters, const char *key, json_t *value) {
+  json_object_set_new(parameters, key, value);
+  return parameters;
+}
+
+static inline json_t *prepare(Bb *bb, Client *client, const char *domain) {
+  return json_object_get(client_call(client, "Prepare", prepare_parameters(bb, domain)), "job");
+}
+
+/* Somebody at b moves it here, or ends that. */
+static inline void migrate(Bb *bb, const char *domain) {
+  bb_set_domain(bb, domain, "migrate_to", json_string("a"));
+}
+
+static inline void cancel(Bb *bb, const char *domain) {
+  bb_set_domain(bb, domain, "migrate_to", NULL);
+}
+
+/* The first job that there is. */
+static inline json_t *await_job(Client *client) {
+  gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
+  json_t *job;
+
+  do {
+    job = json_array_get(member_of(client_call(client, "List", NULL), "jobs"), 0);
+    assert_true(job || g_get_monotonic_time() < until_us);
+  } while (!job);
+  return job;
+}
+
+static inline json_t *node(Client *client) {
+  return client_call(client, "GetNode", NULL);
+}
+
+static inline json_t *finding(json_t *error, const char *code) {
+  json_t *found;
+  size_t i;
+
+  json_array_foreach (json_object_get(error, "findings"), i, found)
+    if (strcmp(text_of(found, "code"), code) == 0)
+      return found;
+  fail_msg("no finding %s", code);
+  return NULL;
+}
+
+static inline void assert_no_leases(Client *client) {
+  assert_int_equal(number_of(node(client), "incoming"), 0);
+  assert_int_equal(number_of(node(client), "reserved_bytes"), 0);
+}

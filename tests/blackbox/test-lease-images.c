@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A target: disk images that are made for domains that are to come, and removed with their leases. */
+#include "tests/blackbox/lease.h"
+
+#include <signal.h>
+
+#define DISK                                                                                                 \
+  "<domain type='kvm'><name>vm9</name><memory unit='MiB'>16</memory><vcpu>1</vcpu><devices>"                 \
+  "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/d/root.img'/>"           \
+  "<target dev='vda'/></disk></devices></domain>"
+
+static json_t *copying(json_t *parameters) {
+  return with(with(parameters, "policy", json_pack("{ss}", "copy_disks", "all")), "make_disks", json_true());
+}
+
+static void start_with_disk(Bb *bb) {
+  bb_add_domain(bb, "vm9");
+  bb_set_domain(bb, "vm9", "host", json_string("b"));
+  bb_set_domain(bb, "vm9", "xml", json_string(DISK));
+  bb_set_domain(bb, "vm9", "disks", json_pack("{s{si}}", "vda", "capacity_bytes", 4 * MIB));
+  bb_set_host(bb, "a", "pools", json_pack("{si}", "/d", 1 << 30));
+  bb_start(bb);
+}
+
+static json_t *images(Bb *bb) {
+  g_autofree char *path = g_strconcat(bb->control, ".state", NULL);
+  json_t *root = bb_keep(bb, json_load_file(path, 0, NULL));
+
+  return json_object_get(json_object_get(root, "images"), "a");
+}
+
+static json_int_t image_bytes(Bb *bb) {
+  return json_integer_value(json_object_get(images(bb), "/d/root.img"));
+}
+
+static void a_missing_disk_is_made_where_that_is_asked_for(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start_with_disk(bb);
+  client = bb_connect(bb);
+  finding(client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "Refused"), "DISK_MISSING");
+  job = json_object_get(client_call(client, "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
+  assert_text(job, "phase", "pending");
+  assert_text(json_array_get(member_of(job, "lease.images"), 0), "path", "/d/root.img");
+  assert_int_equal(image_bytes(bb), 4 * MIB);
+  migrate(bb, "vm9");
+  bb_await_phase(bb, text_of(job, "id"), "succeeded");
+  /* It is the guest's now. */
+  assert_int_equal(image_bytes(bb), 4 * MIB);
+}
+
+static void what_was_made_goes_when_the_domain_does_not_come(void **state) {
+  static const char *const ways[] = {"released", "expired", "cancelled"};
+  Bb *bb = *state;
+  Client *client;
+
+  start_with_disk(bb);
+  bb_link_slow(bb);
+  client = bb_connect(bb);
+  for (size_t i = 0; i < LENGTH(ways); i++) {
+    json_t *parameters = with(copying(prepare_parameters(bb, "vm9")), "timeout_s",
+                              json_integer(strcmp(ways[i], "expired") == 0 ? 1 : 100));
+    json_t *job = json_object_get(client_call(client, "Prepare", parameters), "job");
+    const char *id = text_of(job, "id");
+
+    assert_int_equal(image_bytes(bb), 4 * MIB);
+    if (strcmp(ways[i], "released") == 0)
+      client_call(client, "Release", json_pack("{ss}", "lease", id));
+    if (strcmp(ways[i], "cancelled") == 0) {
+      migrate(bb, "vm9");
+      bb_await_phase(bb, id, "migrating");
+      cancel(bb, "vm9");
+      job = bb_await_phase(bb, id, "failed");
+    } else {
+      job = bb_await_phase(bb, id, "aborted");
+    }
+    assert_non_null(find_event(job, "action", "/d/root.img was removed"));
+    assert_int_equal(image_bytes(bb), 0);
+  }
+}
+
+static void what_was_made_goes_after_a_kill_as_well(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  const char *id;
+
+  start_with_disk(bb);
+  job =
+      json_object_get(client_call(bb_connect(bb), "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
+  id = text_of(job, "id");
+  bb_stop(bb, SIGKILL);
+  bb_start(bb);
+  client_call(bb_connect(bb), "Release", json_pack("{ss}", "lease", id));
+  bb_await_phase(bb, id, "aborted");
+  assert_int_equal(image_bytes(bb), 0);
+}
+
+static void what_is_no_longer_as_it_was_made_stays(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  Client *client;
+
+  start_with_disk(bb);
+  client = bb_connect(bb);
+  job = json_object_get(client_call(client, "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
+  bb_set_call(bb, "remove_image", json_pack("{ss ss}", "fail", "INVALID", "message", "it has another size"));
+  client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
+  job = bb_await_phase(bb, text_of(job, "id"), "aborted");
+  assert_non_null(find_event(job, "warning", "is left here: it has another size"));
+  assert_int_equal(image_bytes(bb), 4 * MIB);
+}
+
+static void an_image_that_cannot_be_made_refuses_the_lease(void **state) {
+  Bb *bb = *state;
+  json_t *error;
+  Client *client;
+
+  start_with_disk(bb);
+  bb_set_call(bb, "make_image", json_pack("{ss ss}", "fail", "FAILED", "message", "the pool is read-only"));
+  client = bb_connect(bb);
+  error = client_refused(client, "Prepare",
+                         with(copying(prepare_parameters(bb, "vm9")), "request_key", json_string("k")),
+                         "Refused");
+  assert_non_null(strstr(text_of(finding(error, "IMAGE_NOT_MADE"), "seen"), "the pool is read-only"));
+  assert_text(bb_await_phase(bb, "vm9", "failed"), "failure.cause", "LIBVIRT_ERROR");
+  assert_no_leases(client);
+}
+
+/* The record says what was to be made, and nobody knows whether it was. */
+static void killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own(void **state) {
+  Bb *bb = *state;
+  json_t *parameters, *job;
+  Client *client;
+
+  start_with_disk(bb);
+  bb_set_call(bb, "make_image", json_pack("{sb}", "hang", 1));
+  client = bb_connect(bb);
+  parameters = with(copying(prepare_parameters(bb, "vm9")), "request_key", json_string("k"));
+  client_send(client, "Prepare", json_incref(parameters), 0);
+  bb_await_phase(bb, text_of(await_job(bb_connect(bb)), "id"), "preparing");
+  bb_stop(bb, SIGKILL);
+  /* As if that had been the kill's moment. */
+  bb_set_call(bb, "make_image", NULL);
+  bb_set_host(bb, "a", "volumes", json_pack("{si}", "/d/root.img", 4 * MIB));
+  bb_start(bb);
+  client = bb_connect(bb);
+  job = json_object_get(client_call(client, "Prepare", parameters), "job");
+  assert_text(job, "phase", "pending");
+  assert_int_equal(json_array_size(member_of(job, "lease.images")), 0);
+  assert_non_null(find_event(job, "warning", "it was there before it could be made"));
+  client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
+  bb_await_phase(bb, text_of(job, "id"), "aborted");
+}
+
+int main(void) {
+  Tests tests = {0};
+
+  TESTS_ADD(&tests, a_missing_disk_is_made_where_that_is_asked_for);
+  TESTS_ADD(&tests, what_was_made_goes_when_the_domain_does_not_come);
+  TESTS_ADD(&tests, what_was_made_goes_after_a_kill_as_well);
+  TESTS_ADD(&tests, what_is_no_longer_as_it_was_made_stays);
+  TESTS_ADD(&tests, an_image_that_cannot_be_made_refuses_the_lease);
+  TESTS_ADD(&tests, killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own);
+  return bb_run(&tests, "lease-images");
+}
