@@ -39,7 +39,7 @@ static void libvirt_close(MigConn *conn) {
 }
 
 static bool libvirt_is_alive(MigConn *conn) {
-  g_autoptr(MigConn) held = mig_conn_ref(conn);
+  G_GNUC_UNUSED g_autoptr(MigConn) held = mig_conn_ref(conn);
   bool alive = virConnectIsAlive(conn->vir) == 1;
 
   virResetLastError();
