@@ -276,6 +276,12 @@ class Move:
             for process in self.lab.qemu_processes(node):
                 yield f"node {node} still has a QEMU: {process[:60]}"
 
+    def killed_after_the_switch(self):
+        """The state that was asked for before the kill may have been of before the switch: libvirt at the source has the last
+        word, for it lets go of its copy only when the target's has been started."""
+        ends = [line for line in self.lab.run("log", "a", GUEST, check=False).splitlines() if "shutting down" in line]
+        return self.killed_usec > 0 and bool(ends) and ends[-1].endswith("reason=migrated")
+
     def stopped_copy_was_told(self):
         """A libvirtd that is killed after the target has started the guest, and before the source has let go of it, leaves
         the source's copy stopped for whoever manages it to judge (libvirt's phase PERFORM3_DONE). The agent destroys
@@ -312,6 +318,8 @@ class Move:
         wrong += [note for note in self.notes if "BROKEN HISTORY" in note]
         wrong += [f"{fault}: {what}" for fault, _, what in self.fired if what.startswith("could not")]
         truth = json.loads(self.lab.run("truth", GUEST))
+        if not truth["running_on"] and self.killed_after_the_switch():
+            self.died_lawfully = True
         if not truth["running_on"] and self.broken_in_the_switch():
             self.note("the stream broke while the guest's devices were on their way, in the switch to post-copy")
             self.remark = "lost by QEMU, in the switch to post-copy"
