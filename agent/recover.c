@@ -93,10 +93,11 @@ static const char *on_still_running(JobRun *run) {
     run->deaf_since_ms = agent_now_ms();
   if (agent_now_ms() < run->deaf_since_ms + DEAF_MS)
     return "QEMU's stream was not cut, and goes on by itself as soon as the link carries it: it is watched";
-  job_set_next_action(
-      job, "needs an operator: look whether the link carries the stream. If it does, the guest is lost "
-           "(QEMU 7.2 does not notice when the stream breaks at the very end of post-copy): destroy "
-           "both ends then, and the job ends by itself");
+  job_set_next_action(job, "needs an operator: look whether the link carries the stream, and whether the "
+                           "guest answers at the target. If the "
+                           "link does and the guest stands still, it is lost (QEMU 7.2 does not notice when "
+                           "the stream breaks at the very end of "
+                           "post-copy): destroy both ends then, and the job ends by itself");
   if (!run->operator_called)
     log_job(job, LOG_ERR, NAMES_MESSAGE_JOB_NEEDS_OPERATOR,
             "the source's QEMU takes the stream of the post-copy for whole, yet nothing has moved for %d s: "
