@@ -37,7 +37,7 @@ static const ErrorRow errors[] = {
      "handoffctl uncordon lets it in again; --even-if-cordoned moves a domain out all the same."},
     {AGENT "DrainBusy", EXIT_REFUSED, "This node is drained already, to {targets}, as drain {drain}.",
      "handoffctl drain follows it, handoffctl drain --abort ends it."},
-    {AGENT "NoDrain", EXIT_NOT_FOUND, "This node is not drained, and was not since its agent is there.",
+    {AGENT "NoDrain", EXIT_NOT_FOUND, "This node is not being drained, and no drain of before is kept.",
      "handoffctl drain TARGET... begins."},
     {AGENT "NoSuchTarget", EXIT_NOT_FOUND, "There is no target \"{target}\": {message}",
      "Give a libvirt URI such as qemu+tls://HOST/system, or the name of a [Target] of handoffd.conf: "
