@@ -384,6 +384,7 @@ static const struct {
 } record_facts[] = {
     {"ran_before", offsetof(MigSettleRecord, ran_before)},
     {"paused_by_agent", offsetof(MigSettleRecord, paused_by_agent)},
+    {"pause_answered", offsetof(MigSettleRecord, pause_answered)},
     {"persist_target", offsetof(MigSettleRecord, persist_target)},
     {"undefine_source", offsetof(MigSettleRecord, undefine_source)},
     {"target_was_absent", offsetof(MigSettleRecord, target_was_absent)},

@@ -268,6 +268,7 @@ const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const
   log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: asked for by %s", mig_action_name(kind), who);
   if (kind == MIG_ACTION_PAUSE) {
     job->record.paused_by_agent = true;
+    job->record.pause_answered = false;
     lifecycle_announce(agent, job);
     lifecycle_save(agent, job, on_pause_recorded, agent);
   } else {

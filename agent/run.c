@@ -280,6 +280,8 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
     what = "new bandwidth limit";
   if (!report->error) {
     job_add_event(job, "action", MIG_CAUSE_NONE, "%s: accepted by libvirt", what);
+    if (report->action.kind == MIG_ACTION_PAUSE && report->action.downtime_ms == 0)
+      job->record.pause_answered = true;
   } else {
     job_add_event(job, "warning", MIG_CAUSE_NONE, "%s: refused: %s", what, report->error->message);
     log_job(job, LOG_WARNING, NULL, "%s was refused: %s", what, report->error->message);

@@ -36,8 +36,8 @@ typedef struct Settling {
   MigSettle settle;
   Asker *source;
   Asker *target;
-  bool paused;
-  unsigned tries; /* of the resume of a post-copy */
+  bool paused, answered; /* as mig_settle_set_paused() was told */
+  unsigned tries;        /* of the resume of a post-copy */
 
   /* What was reported last, so that only news is. */
   bool attached;
@@ -220,6 +220,7 @@ void worker_settle(Worker *worker) {
       .source = asker_new(worker->driver, worker->hypervisor, NULL, worker->domain_uuid),
       .target = asker_new(worker->driver, worker->hypervisor, worker->target_uri, worker->domain_uuid),
       .paused = record.paused_by_agent,
+      .answered = record.pause_answered,
   };
   bool settled = false;
 
@@ -228,9 +229,10 @@ void worker_settle(Worker *worker) {
     g_auto(Ends) ends = {0};
 
     record = worker_get_record(worker);
-    if (record.paused_by_agent != settling.paused)
-      mig_settle_set_paused(&settling.settle, record.paused_by_agent);
+    if (record.paused_by_agent != settling.paused || record.pause_answered != settling.answered)
+      mig_settle_set_paused(&settling.settle, record.paused_by_agent, record.pause_answered);
     settling.paused = record.paused_by_agent;
+    settling.answered = record.pause_answered;
     look(&settling, &ends);
     settled = go_on(&settling, &ends);
   }

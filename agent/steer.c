@@ -29,7 +29,7 @@ static bool pause_guest(Worker *worker, MigConn *conn, GError **error) {
   }
   ok = worker->driver->ops->suspend(conn, worker->domain_uuid, &failure);
   /* Whether it was paused is only known if libvirt said so. */
-  worker_end_pause(worker, ok || !mig_virt_error_is_answer(failure));
+  worker_end_pause(worker, ok || !mig_virt_error_is_answer(failure), ok);
   if (failure)
     g_propagate_error(error, g_steal_pointer(&failure));
   return ok;

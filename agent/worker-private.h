@@ -48,7 +48,7 @@ struct Worker {
 
   GMutex mutex;
   GCond cond;
-  MigSettleRecord record; /* what was known before anything moved; later changes: paused_by_agent */
+  MigSettleRecord record; /* what was known before anything moved; later changes: of a pause by the agent */
   WorkerOrder order;
   bool over;      /* the threads are to end, as soon as they can */
   bool completed; /* libvirt said that the migration was completed */
@@ -77,7 +77,7 @@ void worker_set_record(Worker *worker, const MigSettleRecord *record);
 
 /* The steerer is to pause the guest: false if the outcome has been told. Then what came of it. */
 bool worker_begin_pause(Worker *worker);
-void worker_end_pause(Worker *worker, bool paused);
+void worker_end_pause(Worker *worker, bool paused, bool answered);
 bool worker_is_pausing(Worker *worker);
 
 /* The outcome is told: the steerer begins nothing any more. False: it is at a pause, whose end is to be awaited. */

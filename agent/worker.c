@@ -125,10 +125,13 @@ bool worker_begin_pause(Worker *worker) {
   return may;
 }
 
-void worker_end_pause(Worker *worker, bool paused) {
+void worker_end_pause(Worker *worker, bool paused, bool answered) {
   g_mutex_lock(&worker->mutex);
   worker->pausing = false;
-  worker->record.paused_by_agent = worker->record.paused_by_agent || paused;
+  if (paused) {
+    worker->record.paused_by_agent = true;
+    worker->record.pause_answered = answered;
+  }
   g_mutex_unlock(&worker->mutex);
 }
 

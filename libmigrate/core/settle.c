@@ -19,7 +19,8 @@
  * caller is gone; a target that answers late is of another time than its source. One look is enough where nothing can
  * follow: the source has let go and the target runs it; or libvirt has been seen at the migration, or has answered its
  * call, so that it is not still to begin, and the source runs the guest. And while a pause of the agent's is not
- * answered, that the guest runs at the source says nothing yet: it would stand still after the job's end.
+ * answered, that the guest runs at the source says nothing yet: it would stand still after the job's end. Should nobody be
+ * left to take the answer, since the agent was killed or its connection broke, MIG_SETTLE_LATE_PAUSE_MS stand for it.
  *
  * *Actions.* `touches` names for each all of the evidence that it needs. What is not known is not there, so a missing
  * answer, an old record without these facts, or an agent that lost its memory prevents an action and never causes one. No
@@ -223,6 +224,15 @@ static bool says_the_same(const MigSettleLook *a, const MigSettleLook *b) {
          a->target_start_failed == b->target_start_failed;
 }
 
+/* May a pause of the agent's still take hold? Its call may lie in a libvirtd that hung, or wait there for another one. */
+static bool may_be_paused_yet(const MigSettle *settle) {
+  const MigSettleRecord *record = &settle->record;
+  bool unanswered = record->paused_by_agent && !record->pause_answered;
+
+  return settle->last.pausing ||
+         (unanswered && settle->last.began_ms < settle->source_since_ms + MIG_SETTLE_LATE_PAUSE_MS);
+}
+
 static void note_look(MigSettle *settle, const MigSettleLook *look) {
   MigSettleLook now = *look;
 
@@ -231,6 +241,8 @@ static void note_look(MigSettle *settle, const MigSettleLook *look) {
     settle->same_since_ms = look->ended_ms;
     settle->pause_ms = PAUSE_MIN_MS;
   }
+  if (!settle->looked || settle->last.source == MIG_END_UNKNOWN)
+    settle->source_since_ms = look->ended_ms;
   settle->completed = settle->completed || look->completed;
   settle->seen_there = settle->seen_there || has_guest(look->target);
   settle->call_taken = settle->call_taken || look->call_taken || look->job_active;
@@ -238,7 +250,7 @@ static void note_look(MigSettle *settle, const MigSettleLook *look) {
   settle->looked = true;
   /* Whoever pauses it from now on has reasons of his own. One look is not enough: the agent's pause may lie in the socket
    * of a libvirtd that hangs. */
-  if (now.source == MIG_END_RUNNING && seen_twice(settle))
+  if (now.source == MIG_END_RUNNING && seen_twice(settle) && !may_be_paused_yet(settle))
     settle->record.paused_by_agent = false;
 }
 
@@ -325,7 +337,7 @@ static void conclude(MigSettle *settle, unsigned evidence, MigSettleStep *step) 
   MigTouch touch = find_touch(evidence);
 
   /* A pause that is not answered yet may stop a guest that was seen to run. */
-  bool pausing = settle->last.pausing && step->verdict == MIG_VERDICT_AT_SOURCE;
+  bool pausing = may_be_paused_yet(settle) && step->verdict == MIG_VERDICT_AT_SOURCE;
 
   if (pausing || (!seen_twice(settle) && !one_look_will_do(settle, step->verdict))) {
     step->awaits = MIG_AWAITS_LIBVIRT;
@@ -398,6 +410,8 @@ uint64_t mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch to
   return settle->again_ms;
 }
 
-void mig_settle_set_paused(MigSettle *settle, bool paused_by_agent) {
+void mig_settle_set_paused(MigSettle *settle, bool paused_by_agent, bool pause_answered) {
   settle->record.paused_by_agent = paused_by_agent;
+  settle->record.pause_answered = pause_answered;
+  settle->source_since_ms = settle->last.ended_ms;
 }

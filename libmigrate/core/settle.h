@@ -8,6 +8,9 @@
  * what its clients had asked of it. */
 #define MIG_SETTLE_SECOND_LOOK_MS 1000
 
+/* How long a pause may still come that was asked for, and not answered: libvirt's calls wait 30 s for each other. */
+#define MIG_SETTLE_LATE_PAUSE_MS 35000
+
 /* How long a state that libvirt should bring further may last before an operator is called: keepalive (30 s), a restart of
  * libvirtd, and time to spare. */
 #define MIG_SETTLE_PATIENCE_MS 120000
@@ -60,6 +63,7 @@ unsigned mig_touch_needs(MigTouch touch);
 typedef struct MigSettleRecord {
   bool ran_before;      /* the source ran: its owner had not paused it */
   bool paused_by_agent; /* the agent paused it later, to let the migration end: it had run until then */
+  bool pause_answered;  /* and libvirt said that it did: that is not still on its way */
   bool persist_target; /* libvirt was asked to define it at the target, which it does before it lets it run */
   bool undefine_source;   /* libvirt was asked to remove the source's definition at the end */
   bool target_was_absent; /* the target had no such definition */
@@ -109,6 +113,7 @@ typedef struct MigSettle {
   bool looked;        /* there is a last look */
   MigSettleLook last; /* with the source as it counts */
   uint64_t same_since_ms;
+  uint64_t source_since_ms; /* the source has answered each look since then */
   unsigned pause_ms;
   MigTouch touched; /* what was tried last, how often in a row, and when it may be again */
   unsigned tries;
@@ -120,8 +125,8 @@ void mig_settle_init(MigSettle *settle, const MigSettleRecord *record);
 /* What to do after this look. */
 void mig_settle_step(MigSettle *settle, const MigSettleLook *look, MigSettleStep *ret_step);
 
-/* The agent has paused the guest for the migration since the record was given, or it was seen to run again. */
-void mig_settle_set_paused(MigSettle *settle, bool paused_by_agent);
+/* The agent has paused the guest for the migration since the record was given, or was refused. As in the record. */
+void mig_settle_set_paused(MigSettle *settle, bool paused_by_agent, bool pause_answered);
 
 /* The action was taken, or refused. Returns when it may be tried again, as monotonic ms. */
 uint64_t mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch, bool ok);

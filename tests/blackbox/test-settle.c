@@ -158,6 +158,9 @@ static void what_the_agent_paused_is_known_after_a_kill(void **state) {
   bb_set_link(bb, "cut", json_true());
   client_call(bb_connect(bb), "Complete", json_pack("{ss ss}", "job", id, "by", "pause"));
   bb_await_event(bb, id, "action", "pause: accepted");
+  /* Else it might still come, as far as the next process knows. */
+  while (!json_is_true(member_of(bb_record(bb, id), "agent.before.pause_answered")))
+    g_usleep(10000);
   bb_stop(bb, SIGKILL);
   bb_start(bb);
   job = bb_await_phase(bb, id, "failed");

@@ -25,6 +25,7 @@ static void begin_to_settle(World *world) {
   MigSettleRecord record = agent->record;
 
   record.paused_by_agent = agent->said_paused = agent->paused;
+  agent->said_answered = record.pause_answered;
   mig_settle_init(&agent->settle, &record);
   agent->stage = AGENT_ASK_SOURCE;
 }
@@ -125,6 +126,7 @@ void agent_take_answer(World *world, unsigned id, Answer answer) {
     /* Refused, it did nothing; else, or if nobody knows, it did. */
     agent->paused = agent->record.paused_by_agent =
         answer != ANSWER_FAILED && world->fault != SHELL_FORGETS_ITS_PAUSE;
+    agent->record.pause_answered = answer == ANSWER_OK;
     agent->pauses = 0;
   }
   if (id == agent->waits_for && !agent->answered) {
@@ -216,6 +218,7 @@ static void ask_pause(World *world) {
   agent->pauses = world_send_call(world, &world->source, CALL_SUSPEND);
   if (agent->pauses && world->fault != SHELL_FORGETS_ITS_PAUSE)
     agent->record.paused_by_agent = true;
+  agent->record.pause_answered = false;
 }
 
 /* --- the outcome --- */
@@ -254,9 +257,10 @@ static void ask_first(World *world) {
       .call_failed = agent->call_failed,
       .pausing = agent->pauses != 0,
   };
-  if (agent->paused != agent->said_paused)
-    mig_settle_set_paused(&agent->settle, agent->paused);
+  if (agent->paused != agent->said_paused || agent->record.pause_answered != agent->said_answered)
+    mig_settle_set_paused(&agent->settle, agent->paused, agent->record.pause_answered);
   agent->said_paused = agent->paused;
+  agent->said_answered = agent->record.pause_answered;
   ask_the_source(world);
   agent->stage = AGENT_ASK_TARGET;
 }

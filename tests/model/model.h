@@ -171,7 +171,8 @@ typedef struct Agent {
   uint64_t wake_ms;
   bool adopted;
   bool paused, said_paused; /* as the steering knows it, and as settle.c was told */
-  unsigned pauses;          /* id of a suspend that is under way, or 0 */
+  bool said_answered;
+  unsigned pauses; /* id of a suspend that is under way, or 0 */
 } Agent;
 
 /* Faults in the agent's own shell, to see that the model finds them. */

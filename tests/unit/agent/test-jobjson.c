@@ -207,12 +207,13 @@ static void what_was_known_before_the_move_is_kept(void **state) {
   g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
 
   job->have_plan = true;
-  for (unsigned bits = 0; bits < 32; bits++) {
+  for (unsigned bits = 0; bits < 64; bits++) {
     job->record = (MigSettleRecord){.ran_before = bits & 1,
                                     .paused_by_agent = bits & 2,
                                     .persist_target = bits & 4,
                                     .undefine_source = bits & 8,
-                                    .target_was_absent = bits & 16};
+                                    .target_was_absent = bits & 16,
+                                    .pause_answered = bits & 32};
     json_t *record = job_to_record(job, BOOT);
     g_autoptr(Job) back = read_back(record, BOOT);
 
