@@ -26,6 +26,9 @@ send() {
 
 node() { ctl "$1" -j node | jq -r "$2"; }
 
+# A lease that is given back ends a moment later.
+holds_nothing() { [[ $(node b '[.incoming, .reserved_bytes] | join(" ")') == "0 0" ]]; }
+
 # --- a disk that both nodes have for themselves ---
 
 on_node() { "$LAB" exec "$1" "${@:2}"; }
@@ -63,7 +66,7 @@ test_a_move_by_a_lease() {
     is "... in the stage that it is in" "$(job b "$id" .stage)" pre_copy
     ok "... to its end" wait_until 60 job_is b "$id" .phase succeeded
     ok "... as the source's does" wait_until 30 job_is a web .phase succeeded
-    is "the lease is gone" "$(node b '[.incoming, .reserved_bytes] | join(" ")')" "0 0"
+    ok "the lease is gone" holds_nothing
     is "one copy, good memory" "$(truth web '[.running_on[], .bad_pages, .restarts] | join(" ")')" "b 0 0"
     is "both ends tell one downtime" "$(job b "$id" .result.downtime_ms)" "$(job a web .result.downtime_ms)"
     ok "its history has no gap" jq -e '[.job.events[].seq] | . == [range(1; length + 1)]' <<<"$(ctl b -j show "$id")"
@@ -95,7 +98,7 @@ test_a_lease_expires() {
     prepare web a b --timeout 1s
     id=$(leased id)
     ok "a lease that nothing came for expires" wait_until 30 job_is b "$id" .failure.cause LEASE_EXPIRED
-    is "... and holds nothing any more" "$(node b '[.incoming, .reserved_bytes] | join(" ")')" "0 0"
+    ok "... and holds nothing any more" holds_nothing
     is "... the guest knows nothing of it" "$(truth web '.running_on[]')" a
     "$LAB" guest-rm web
 }
@@ -111,6 +114,7 @@ test_what_keeps_it_away() {
     ctl b release one >/dev/null
     ok "... and again when it was given back" wait_until 30 prepare two a b
     ctl b release two >/dev/null
+    ok "... and again" wait_until 30 holds_nothing
     status=0
     ctl b cordon >/dev/null
     prepare one a b || status=$?
@@ -132,6 +136,7 @@ test_disks() {
     ctl b release db >/dev/null
     ok "... and is removed with its lease" wait_until 30 has_no_image b db.img
     ok "... there alone" has_image a db.img
+    wait_until 30 holds_nothing
 
     "$LAB" link 100mbit
     prepare db a b --make-disks -o copy_disks=all
@@ -140,11 +145,12 @@ test_disks() {
     ok "a move is under way" wait_until 30 job_is b "$id" .phase migrating
     ctl a abort db >/dev/null
     ok "... aborted at its source, it ends at its target" wait_until 60 job_is b "$id" .failure.cause CANCELLED_ELSEWHERE
-    is "... with the lease" "$(node b '[.incoming, .reserved_bytes] | join(" ")')" "0 0"
+    ok "... with the lease" holds_nothing
     ok "... and with what was made for it" has_no_image b db.img
     is "... the guest runs on" "$(truth db '[.running_on[], .bad_pages] | join(" ")')" "a 0"
 
     "$LAB" link none
+    wait_until 30 job_is a db .phase aborted
     prepare db a b --make-disks -o copy_disks=all
     id=$(leased id)
     status=0
