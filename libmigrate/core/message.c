@@ -2,69 +2,37 @@
 /* The monitor's decisions in words. One sentence each, short enough for a line of the journal. */
 #include "libmigrate/core/message.h"
 
-#include "libmigrate/core/table.h"
+#include "libmigrate/core/text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#define NUMBER_SIZE 24
-
-/* "96 MiB", "1.2 GiB": two digits at least, four at most. */
-static const char *bytes_text(uint64_t bytes, char text[static NUMBER_SIZE]) {
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = (double)bytes;
-  size_t unit = 0;
-  while (value >= 1023.5 && unit < TABLE_LENGTH(units) - 1) {
-    value /= 1024;
-    unit++;
-  }
-  snprintf(text, NUMBER_SIZE, value < 9.95 && unit > 0 ? "%.1f %s" : "%.0f %s", value, units[unit]);
-  return text;
-}
-
-static const char *time_text(uint64_t ms, char text[static NUMBER_SIZE]) {
+static const char *time_text(uint64_t ms, char text[static TEXT_NUMBER_SIZE]) {
   double s = (double)ms / 1000;
   if (s < 9.95)
-    snprintf(text, NUMBER_SIZE, "%.1f s", s);
+    snprintf(text, TEXT_NUMBER_SIZE, "%.1f s", s);
   else if (s < 600)
-    snprintf(text, NUMBER_SIZE, "%.0f s", s);
+    snprintf(text, TEXT_NUMBER_SIZE, "%.0f s", s);
   else if (s < 2 * 3600)
-    snprintf(text, NUMBER_SIZE, "%.0f min", s / 60);
+    snprintf(text, TEXT_NUMBER_SIZE, "%.0f min", s / 60);
   else
-    snprintf(text, NUMBER_SIZE, "%.1f h", s / 3600);
+    snprintf(text, TEXT_NUMBER_SIZE, "%.1f h", s / 3600);
   return text;
-}
-
-typedef struct Text {
-  char *text;
-  size_t size;
-  size_t used;
-} Text;
-
-static void __attribute__((format(printf, 2, 3))) add(Text *text, const char *format, ...) {
-  va_list args;
-  if (text->used >= text->size)
-    return;
-  va_start(args, format);
-  int n = vsnprintf(text->text + text->used, text->size - text->used, format, args);
-  va_end(args);
-  text->used += n > 0 ? (size_t)n : 0;
 }
 
 static void add_numbers(Text *text, const MigMonitor *monitor) {
   const MigSample *last = &monitor->last;
-  char a[NUMBER_SIZE], b[NUMBER_SIZE];
+  char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
   if (!monitor->have_last) {
-    add(text, "no numbers could be read");
+    text_add(text, "no numbers could be read");
     return;
   }
-  add(text, "%s of memory", bytes_text(last->memory_remaining_bytes, a));
+  text_add(text, "%s of memory", text_bytes(last->memory_remaining_bytes, a));
   if (last->disk_total_bytes > 0)
-    add(text, " and %s of disks", bytes_text(last->disk_remaining_bytes, a));
-  add(text, " remain in iteration %" PRIu64 ", the guest dirties %s/s, the link carries %s/s",
-      last->iteration, bytes_text(last->dirty_rate_bytes_per_s, a),
-      bytes_text(last->bandwidth_bytes_per_s, b));
+    text_add(text, " and %s of disks", text_bytes(last->disk_remaining_bytes, a));
+  text_add(text, " remain in iteration %" PRIu64 ", the guest dirties %s/s, the link carries %s/s",
+           last->iteration, text_bytes(last->dirty_rate_bytes_per_s, a),
+           text_bytes(last->bandwidth_bytes_per_s, b));
 }
 
 /* What would let the same guest through over the same link, of what is not permitted already. */
@@ -77,73 +45,74 @@ static void add_help(Text *text, const MigMonitor *monitor) {
   const char *bandwidth = shared    ? "a larger share of MaxBandwidth="
                           : limited ? "a higher bandwidth_bytes_per_s"
                                     : "more bandwidth";
-  add(text, "; ");
+  text_add(text, "; ");
   if (!mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
-    add(text, "allow_auto_converge, ");
+    text_add(text, "allow_auto_converge, ");
   if (last->expected_downtime_ms > downtime)
-    add(text, "max_downtime_ms=%" PRIu64 " ", last->expected_downtime_ms);
+    text_add(text, "max_downtime_ms=%" PRIu64 " ", last->expected_downtime_ms);
   else
-    add(text, "a larger max_downtime_ms ");
-  add(text, "or %s would help", bandwidth);
+    text_add(text, "a larger max_downtime_ms ");
+  text_add(text, "or %s would help", bandwidth);
 }
 
 void message_abort(const MigMonitor *monitor, MigCause cause, uint64_t waited_ms, char *ret_text,
                    size_t size) {
   Text text = {.text = ret_text, .size = size};
   const MigSample *last = &monitor->last;
-  char a[NUMBER_SIZE];
+  char a[TEXT_NUMBER_SIZE];
   time_text(waited_ms, a);
   switch (cause) {
   case MIG_CAUSE_DEADLINE:
-    add(&text, "Not finished after %s, the deadline of %" PRIu64 " s/GiB: ", a,
-        mig_policy_get(&monitor->policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB));
+    text_add(&text, "Not finished after %s, the deadline of %" PRIu64 " s/GiB: ", a,
+             mig_policy_get(&monitor->policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB));
     add_numbers(&text, monitor);
     /* While a pass outruns the guest, time is all that it lacks. */
     if (monitor->have_last && last->dirty_rate_bytes_per_s >= last->bandwidth_bytes_per_s)
       add_help(&text, monitor);
     else
-      add(&text, "; a larger completion_timeout_s_per_gib would help");
+      text_add(&text, "; a larger completion_timeout_s_per_gib would help");
     break;
   case MIG_CAUSE_NO_PROGRESS:
-    add(&text, "No further than before for %s: ", a);
+    text_add(&text, "No further than before for %s: ", a);
     add_numbers(&text, monitor);
     if (monitor->memory.seen) {
-      char best[NUMBER_SIZE];
-      add(&text, ", no pass began with less than %s", bytes_text(monitor->memory.best_remaining_bytes, best));
+      char best[TEXT_NUMBER_SIZE];
+      text_add(&text, ", no pass began with less than %s",
+               text_bytes(monitor->memory.best_remaining_bytes, best));
     }
     add_help(&text, monitor);
     break;
   case MIG_CAUSE_LINK_STALLED:
-    add(&text, "No data has moved for %s with %s of memory left", a,
-        bytes_text(last->memory_remaining_bytes, (char[NUMBER_SIZE]){0}));
-    add(&text, " in iteration %" PRIu64 ": look at the network between the hosts and at the target",
-        last->iteration);
+    text_add(&text, "No data has moved for %s with %s of memory left", a,
+             text_bytes(last->memory_remaining_bytes, (char[TEXT_NUMBER_SIZE]){0}));
+    text_add(&text, " in iteration %" PRIu64 ": look at the network between the hosts and at the target",
+             last->iteration);
     break;
   default:
-    add(&text, "%s", mig_cause_describe(cause));
+    text_add(&text, "%s", mig_cause_describe(cause));
     return;
   }
-  add(&text, ".");
+  text_add(&text, ".");
 }
 
 /* What the guest does to this link, as far as the curve tells. */
 static void add_seen(Text *text, const MigMonitor *monitor) {
   const MigSample *last = &monitor->last;
   double bandwidth = (double)last->bandwidth_bytes_per_s;
-  char a[NUMBER_SIZE], b[NUMBER_SIZE], c[NUMBER_SIZE];
+  char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
   double pass_s = bandwidth > 0 ? (double)monitor->pass_bytes / bandwidth : 0;
   double bytes = mig_dirty_curve_lower(&monitor->curve, pass_s);
-  add(text, "Iteration %" PRIu64 " sends %s at %s/s, and the guest dirties %s meanwhile", last->iteration,
-      bytes_text(monitor->pass_bytes, a), bytes_text(last->bandwidth_bytes_per_s, b),
-      bytes_text(bytes > 0 ? (uint64_t)bytes : 0, c));
+  text_add(text, "Iteration %" PRIu64 " sends %s at %s/s, and the guest dirties %s meanwhile",
+           last->iteration, text_bytes(monitor->pass_bytes, a), text_bytes(last->bandwidth_bytes_per_s, b),
+           text_bytes(bytes > 0 ? (uint64_t)bytes : 0, c));
   if (last->throttle_pct > 0)
-    add(text, " though slowed by %" PRIu64 " %%", last->throttle_pct);
+    text_add(text, " though slowed by %" PRIu64 " %%", last->throttle_pct);
 }
 
 static void add_open_way(Text *text, const MigWayForecast *way) {
-  char total[NUMBER_SIZE];
-  add(text, "%s in all, silent for %.0f ms", time_text((uint64_t)(way->total_s * 1000), total),
-      way->pause_s * 1000);
+  char total[TEXT_NUMBER_SIZE];
+  text_add(text, "%s in all, silent for %.0f ms", time_text((uint64_t)(way->total_s * 1000), total),
+           way->pause_s * 1000);
 }
 
 /* The others: what they would take, or what bars them. */
@@ -153,12 +122,12 @@ static void add_others(Text *text, const MigMonitor *monitor, MigWay chosen) {
     const MigWayForecast *way = &monitor->forecast.ways[i];
     if (i == (int)chosen)
       continue;
-    add(text, "%s %s (", separator, mig_way_name((MigWay)i));
+    text_add(text, "%s %s (", separator, mig_way_name((MigWay)i));
     if (way->bar == MIG_WAY_OPEN)
       add_open_way(text, way);
     else
-      add(text, "%s", mig_way_bar_name(way->bar));
-    add(text, ")");
+      text_add(text, "%s", mig_way_bar_name(way->bar));
+    text_add(text, ")");
     separator = ",";
   }
 }
@@ -167,11 +136,11 @@ static void add_others(Text *text, const MigMonitor *monitor, MigWay chosen) {
 static void add_remedy(Text *text, const MigMonitor *monitor) {
   const MigForecast *forecast = &monitor->forecast;
   double pause_ms = (forecast->ways[MIG_WAY_PAUSE].pause_s) * 1000;
-  add(text, "; max_pause_ms=%.0f would do", pause_ms * 1.1 + 10);
+  text_add(text, "; max_pause_ms=%.0f would do", pause_ms * 1.1 + 10);
   if (!mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_POST_COPY))
-    add(text, ", or allow_post_copy");
+    text_add(text, ", or allow_post_copy");
   if (!mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
-    add(text, ", or allow_auto_converge");
+    text_add(text, ", or allow_auto_converge");
 }
 
 void message_way(const MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, char *ret_text,
@@ -181,23 +150,24 @@ void message_way(const MigMonitor *monitor, MigActionKind kind, uint64_t limit_m
   MigWay way = forecast->best;
   add_seen(&text, monitor);
   if (kind == MIG_ACTION_ABORT) {
-    add(&text, ": no way is open");
+    text_add(&text, ": no way is open");
     add_others(&text, monitor, MIG_WAY_COUNT);
     add_remedy(&text, monitor);
-    add(&text, ".");
+    text_add(&text, ".");
     return;
   }
-  add(&text, ": %s, ", mig_way_name(way));
+  text_add(&text, ": %s, ", mig_way_name(way));
   add_open_way(&text, &forecast->ways[way]);
   if (limit_ms > 0)
-    add(&text, ", by a downtime limit of %" PRIu64 " ms", limit_ms);
+    text_add(&text, ", by a downtime limit of %" PRIu64 " ms", limit_ms);
   if (kind != MIG_ACTION_SET_DOWNTIME)
     add_others(&text, monitor, way);
-  add(&text, ".");
+  text_add(&text, ".");
 }
 
 void message_goal(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size) {
   Text text = {.text = ret_text, .size = size};
-  add(&text, "The downtime is limited to %" PRIu64 " ms from now on, as the goal has it, was %" PRIu64 " ms.",
-      goal_ms, was_ms);
+  text_add(&text,
+           "The downtime is limited to %" PRIu64 " ms from now on, as the goal has it, was %" PRIu64 " ms.",
+           goal_ms, was_ms);
 }

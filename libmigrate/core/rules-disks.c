@@ -13,19 +13,11 @@
 
 /* Begins a list, or goes on with it; `detail` may be NULL. */
 static void list_disk(Text *seen, const char *lead, const MigDisk *disk, const char *detail) {
-  if (seen->items == 0 && seen->dropped == 0)
-    text_add(seen, "%s", lead);
+  text_lead(seen, lead);
   if (disk->source && detail)
     text_item(seen, "%s (%s: %s)", disk->target, disk->source, detail);
   else
     text_item(seen, "%s (%s)", disk->target, disk->source ? disk->source : detail ? detail : "no medium");
-}
-
-static bool end_list(Text *seen) {
-  if (seen->items == 0 && seen->dropped == 0)
-    return false;
-  text_end(seen);
-  return true;
 }
 
 static bool is_copied(const MigCheckInput *in, const MigDisk *disk) {
@@ -62,21 +54,21 @@ bool rule_disk_transient(const MigCheckInput *in, unsigned argument, const char 
   for (size_t i = 0; i < in->domain->n_disks; i++)
     if (in->domain->disks[i].transient)
       list_disk(seen, lead, &in->domain->disks[i], NULL);
-  return end_list(seen);
+  return text_end(seen);
 }
 
 bool rule_disk_nvme(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   for (size_t i = 0; i < in->domain->n_disks; i++)
     if (in->domain->disks[i].type == MIG_DISK_NVME)
       list_disk(seen, lead, &in->domain->disks[i], NULL);
-  return end_list(seen);
+  return text_end(seen);
 }
 
 bool rule_disk_local(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   for (size_t i = 0; i < in->domain->n_disks; i++)
     if (is_local_and_left(in, &in->domain->disks[i]))
       list_disk(seen, lead, &in->domain->disks[i], NULL);
-  return end_list(seen);
+  return text_end(seen);
 }
 
 static const char *fault_of_cache(const MigCheckInput *in, const MigDisk *disk) {
@@ -96,7 +88,7 @@ bool rule_disk_cache(const MigCheckInput *in, unsigned argument, const char *lea
     if (fault && mig_disk_is_writable(disk) && !disk->transient && !is_copied(in, disk))
       list_disk(seen, lead, disk, fault);
   }
-  return end_list(seen);
+  return text_end(seen);
 }
 
 bool rule_disk_missing(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
@@ -107,7 +99,7 @@ bool rule_disk_missing(const MigCheckInput *in, unsigned argument, const char *l
         !is_local_and_left(in, disk) && !is_made_at_target(in, disk, there))
       list_disk(seen, lead, disk, NULL);
   }
-  return end_list(seen);
+  return text_end(seen);
 }
 
 static bool list_sizes(const MigCheckInput *in, const char *lead, bool smaller, Text *seen) {
@@ -127,7 +119,7 @@ static bool list_sizes(const MigCheckInput *in, const char *lead, bool smaller, 
              (unsigned long long)disk->capacity_bytes);
     list_disk(seen, lead, disk, detail);
   }
-  return end_list(seen);
+  return text_end(seen);
 }
 
 bool rule_disk_too_small(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
@@ -165,19 +157,18 @@ bool rule_pool_space(const MigCheckInput *in, unsigned argument, const char *lea
     }
     if (!first || needed <= there->pool_available_bytes)
       continue;
-    if (seen->items == 0)
-      text_add(seen, "%s", lead);
+    text_lead(seen, lead);
     text_item(seen, "%s in pool %s, which has %s", text_bytes(needed, a), there->pool_name,
               text_bytes(there->pool_available_bytes, b));
   }
-  return end_list(seen);
+  return text_end(seen);
 }
 
 bool rule_host_drive(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   for (size_t i = 0; i < in->domain->n_disks; i++)
     if (is_host_drive(&in->domain->disks[i]))
       list_disk(seen, lead, &in->domain->disks[i], NULL);
-  return end_list(seen);
+  return text_end(seen);
 }
 
 /* What the guest only reads is never copied. */
@@ -189,7 +180,7 @@ bool rule_media(const MigCheckInput *in, unsigned argument, const char *lead, Te
         !is_host_drive(disk) && !disk->optional)
       list_disk(seen, lead, disk, NULL);
   }
-  return end_list(seen);
+  return text_end(seen);
 }
 
 bool rule_storage_unknown(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
@@ -199,7 +190,7 @@ bool rule_storage_unknown(const MigCheckInput *in, unsigned argument, const char
         !disk->transient)
       list_disk(seen, lead, disk, NULL);
   }
-  return end_list(seen);
+  return text_end(seen);
 }
 
 bool rule_disk_unseen(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
@@ -210,5 +201,5 @@ bool rule_disk_unseen(const MigCheckInput *in, unsigned argument, const char *le
         !is_local_and_left(in, disk) && !disk->transient)
       list_disk(seen, lead, disk, NULL);
   }
-  return end_list(seen);
+  return text_end(seen);
 }

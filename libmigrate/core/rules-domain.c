@@ -100,14 +100,10 @@ bool rule_block_job(const MigCheckInput *in, unsigned argument, const char *lead
   for (size_t i = 0; i < in->domain->n_disks; i++) {
     if (!in->domain->disks[i].job)
       continue;
-    if (seen->items == 0)
-      text_add(seen, "%s", lead);
+    text_lead(seen, lead);
     text_item(seen, "%s", in->domain->disks[i].target);
   }
-  if (seen->items == 0)
-    return false;
-  text_end(seen);
-  return true;
+  return text_end(seen);
 }
 
 bool rule_snapshots(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
@@ -187,14 +183,10 @@ static bool list_traits(const MigCheckInput *in, MigTraitKind kind, const char *
     const MigTrait *trait = &in->domain->traits[i];
     if (trait->kind != kind)
       continue;
-    if (seen->items == 0)
-      text_add(seen, "%s", lead);
+    text_lead(seen, lead);
     text_item(seen, "%s", trait->text);
   }
-  if (seen->items == 0)
-    return false;
-  text_end(seen);
-  return true;
+  return text_end(seen);
 }
 
 bool rule_trait(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
@@ -212,14 +204,10 @@ bool rule_hostdev_vfio(const MigCheckInput *in, unsigned argument, const char *l
     const MigTrait *trait = &in->domain->traits[i];
     if (trait->kind != MIG_TRAIT_HOSTDEV_PCI && trait->kind != MIG_TRAIT_HOSTDEV_MDEV)
       continue;
-    if (seen->items == 0)
-      text_add(seen, "%s", lead);
+    text_lead(seen, lead);
     text_item(seen, "%s", trait->text);
   }
-  if (seen->items == 0)
-    return false;
-  text_end(seen);
-  return true;
+  return text_end(seen);
 }
 
 bool rule_need(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
@@ -229,8 +217,7 @@ bool rule_need(const MigCheckInput *in, unsigned argument, const char *lead, Tex
     const MigNeed *need = &in->domain->needs[i];
     if (need->kind != kind || in->target->needs[i] != sight)
       continue;
-    if (seen->items == 0)
-      text_add(seen, "%s", lead);
+    text_lead(seen, lead);
     if (kind == MIG_NEED_DEVICE)
       text_item(seen, "%s %s", need->user, need->name);
     else if (need->user)
@@ -238,8 +225,5 @@ bool rule_need(const MigCheckInput *in, unsigned argument, const char *lead, Tex
     else
       text_item(seen, "%s", need->name);
   }
-  if (seen->items == 0)
-    return false;
-  text_end(seen);
-  return true;
+  return text_end(seen);
 }

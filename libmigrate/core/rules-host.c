@@ -229,16 +229,12 @@ static bool list_hugepages(const MigCheckInput *in, const char *lead, bool taken
     }
     if (!first || (taken ? needed > total || needed <= left : needed <= total))
       continue;
-    if (seen->items == 0)
-      text_add(seen, "%s", lead);
+    text_lead(seen, lead);
     text_item(seen, "%s in pages of %s are needed, %s are %s", text_bytes(needed, a),
               pages.page_bytes > 0 ? text_bytes(pages.page_bytes, b) : "the default size",
               text_bytes(taken ? left : total, c), taken ? "free" : "set up");
   }
-  if (seen->items == 0)
-    return false;
-  text_end(seen);
-  return true;
+  return text_end(seen);
 }
 
 bool rule_hugepages_missing(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
@@ -280,14 +276,10 @@ static bool list_pins(const MigCheckInput *in, const char *lead, Pinned how, Tex
   for (size_t i = 0; i < in->domain->n_pins && mig_set_count(cpus) > 0; i++) {
     if (how_pinned(&in->domain->pins[i], cpus) != how)
       continue;
-    if (seen->items == 0)
-      text_add(seen, "%s", lead);
+    text_lead(seen, lead);
     text_item(seen, "%s", in->domain->pins[i].who);
   }
-  if (seen->items == 0)
-    return false;
-  text_end(seen);
-  return true;
+  return text_end(seen);
 }
 
 bool rule_pinned_cpus(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
@@ -300,14 +292,10 @@ bool rule_pinned_cpus_fewer(const MigCheckInput *in, unsigned argument, const ch
 
 bool rule_pinned(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   for (size_t i = 0; i < in->domain->n_pins; i++) {
-    if (seen->items == 0)
-      text_add(seen, "%s", lead);
+    text_lead(seen, lead);
     text_item(seen, "%s", in->domain->pins[i].who);
   }
-  if (seen->items == 0)
-    return false;
-  text_end(seen);
-  return true;
+  return text_end(seen);
 }
 
 bool rule_numa_nodes(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
@@ -317,10 +305,8 @@ bool rule_numa_nodes(const MigCheckInput *in, unsigned argument, const char *lea
   for (unsigned node = 0; node < MIG_SET_MAX; node++) {
     if (!mig_set_has(wanted, node) || mig_set_has(there, node))
       continue;
-    if (seen->items == 0)
-      text_add(seen, "%s", lead);
+    text_lead(seen, lead);
     text_item(seen, "%u", node);
   }
-  text_end(seen);
-  return true;
+  return text_end(seen);
 }

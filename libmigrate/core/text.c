@@ -40,6 +40,15 @@ void text_add(Text *text, const char *format, ...) {
   text->used += n > 0 ? (size_t)n : 0;
 }
 
+static bool is_listing(const Text *text) {
+  return text->items > 0 || text->dropped > 0;
+}
+
+void text_lead(Text *text, const char *lead) {
+  if (!is_listing(text))
+    text_add(text, "%s", lead);
+}
+
 void text_item(Text *text, const char *format, ...) {
   char item[ITEM_SIZE];
   va_list args;
@@ -54,9 +63,12 @@ void text_item(Text *text, const char *format, ...) {
   text->items++;
 }
 
-void text_end(Text *text) {
+bool text_end(Text *text) {
+  if (!is_listing(text))
+    return false;
   if (text->dropped > 0)
     text_add(text, "%s%u more", text->items > 0 ? " and " : " ", text->dropped);
   text_add(text, ".");
   text->items = text->dropped = 0;
+  return true;
 }

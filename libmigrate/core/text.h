@@ -2,6 +2,7 @@
 /* Private to core: sentences in a buffer of a fixed size. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,8 +24,11 @@ const char *text_version(uint64_t version, char text[static TEXT_NUMBER_SIZE]);
 
 void text_add(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Before each item of a list: its beginning, once. */
+void text_lead(Text *text, const char *lead);
+
 /* One more of a list: with ", " after others. What has no room is counted. */
 void text_item(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Ends the list, and the sentence: " and 3 more." */
-void text_end(Text *text);
+/* Ends the list, and the sentence: " and 3 more." False: nothing was listed. */
+bool text_end(Text *text);
