@@ -12,6 +12,8 @@
  * Locks: `mutex` guards queue, writes, n_reads, busy and quit. It is never held over I/O or a callback. */
 #include "agent/historystore.h"
 
+#include "agent/files.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +24,6 @@
 #include <unistd.h>
 
 #define SUFFIX          ".json"
-#define TEMPORARY       ".tmp"
 #define BAD             ".bad"
 #define FILE_BYTES_MAX  (256 * 1024)
 #define CLOSE_WAIT_USEC (2 * G_USEC_PER_SEC)
@@ -67,54 +68,18 @@ static void task_free(Task *task) {
   g_free(task);
 }
 
-static void set_error_errno(GError **error, const char *what, const char *name, int code) {
-  g_set_error(error, G_IO_ERROR, (gint)g_io_error_from_errno(code), "cannot %s %s: %s", what, name,
-              g_strerror(code));
-}
-
 /* --- files --- */
-
-static bool write_all(int fd, const char *data, size_t size) {
-  while (size > 0) {
-    ssize_t n = write(fd, data, size);
-
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0)
-      return false;
-    data += n;
-    size -= (size_t)n;
-  }
-  return true;
-}
 
 static bool write_file(HistoryStore *store, const char *id, const char *text, bool sync, GError **error) {
   g_autofree char *name = g_strconcat(id, SUFFIX, NULL);
-  g_autofree char *temporary = g_strconcat(id, SUFFIX, TEMPORARY, NULL);
-  const char *failed = NULL;
-  int fd, code;
 
-  fd = openat(store->directory_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) {
-    set_error_errno(error, "create", temporary, errno);
+  if (!files_replace(store->directory_fd, name, text, sync, error))
+    return false;
+  if (sync && fsync(store->directory_fd) < 0) {
+    files_set_error(error, "sync the directory of", name, errno);
     return false;
   }
-  if (!write_all(fd, text, strlen(text)))
-    failed = "write";
-  else if (sync && fsync(fd) < 0)
-    failed = "sync";
-  code = errno;
-  if (close(fd) < 0 && !failed)
-    failed = "close", code = errno;
-  if (!failed && renameat(store->directory_fd, temporary, store->directory_fd, name) < 0)
-    failed = "rename", code = errno;
-  if (!failed && sync && fsync(store->directory_fd) < 0)
-    failed = "sync the directory of", code = errno;
-  if (failed) {
-    unlinkat(store->directory_fd, temporary, 0);
-    set_error_errno(error, failed, name, code);
-  }
-  return !failed;
+  return true;
 }
 
 /* NULL without an error: there is no such file. */
@@ -127,7 +92,7 @@ static char *read_file(HistoryStore *store, const char *name, size_t *ret_length
 
   if (fd < 0) {
     if (errno != ENOENT)
-      set_error_errno(error, "open", name, errno);
+      files_set_error(error, "open", name, errno);
     return NULL;
   }
   if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_BYTES_MAX) {
@@ -141,7 +106,7 @@ static char *read_file(HistoryStore *store, const char *name, size_t *ret_length
          ((n = read(fd, text + length, (size_t)st.st_size - length)) > 0 || (n < 0 && errno == EINTR)))
     length += n > 0 ? (size_t)n : 0;
   if (n < 0)
-    set_error_errno(error, "read", name, errno);
+    files_set_error(error, "read", name, errno);
   close(fd);
   if (n < 0)
     return NULL;
@@ -188,7 +153,7 @@ void history_store_sweep(HistoryStore *store, bool (*wanted)(const char *id, gpo
 
     if (!id || !*id)
       continue;
-    if (!wanted(id, user_data) || g_str_has_suffix(entry->d_name, TEMPORARY))
+    if (!wanted(id, user_data) || g_str_has_suffix(entry->d_name, FILES_TEMPORARY_SUFFIX))
       unlinkat(store->directory_fd, entry->d_name, 0);
   }
   closedir(directory);
@@ -349,7 +314,7 @@ HistoryStore *history_store_open(const char *directory, GMainContext *context, u
 
   if (g_mkdir_with_parents(path, 0700) < 0 ||
       (directory_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
-    set_error_errno(error, "open", path, errno);
+    files_set_error(error, "open", path, errno);
     return NULL;
   }
   store = g_new0(HistoryStore, 1);

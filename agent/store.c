@@ -14,6 +14,8 @@
  * Locks: `mutex` guards queue, by_id, busy and quit. It is never held over I/O or a callback. */
 #include "agent/store.h"
 
+#include "agent/files.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +27,6 @@
 #include <unistd.h>
 
 #define RECORD_SUFFIX    ".json"
-#define TEMPORARY_SUFFIX ".tmp"
 #define BAD_SUFFIX       ".bad"
 #define RECORD_BYTES_MAX (1024 * 1024)
 #define CLOSE_WAIT_USEC  (10 * G_USEC_PER_SEC)
@@ -66,67 +67,26 @@ static void store_item_free(StoreItem *item) {
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StoreItem, store_item_free)
 
-static void set_error_errno(GError **error, const char *what, const char *name, int code) {
-  g_set_error(error, G_IO_ERROR, (gint)g_io_error_from_errno(code), "cannot %s %s: %s", what, name,
-              g_strerror(code));
-}
-
-static bool write_all(int fd, const char *data, size_t size) {
-  while (size > 0) {
-    ssize_t n = write(fd, data, size);
-
-    if (n < 0) {
-      if (errno == EINTR)
-        continue;
-      return false;
-    }
-    data += n;
-    size -= (size_t)n;
-  }
-  return true;
-}
-
 /* Leaves the directory's own fsync to the end of the batch. */
 static bool write_record(Store *store, const char *id, json_t *record, GError **error) {
   g_autofree char *name = g_strconcat(id, RECORD_SUFFIX, NULL);
-  g_autofree char *temporary = g_strconcat(id, RECORD_SUFFIX, TEMPORARY_SUFFIX, NULL);
   char *text = json_dumps(record, JSON_COMPACT);
-  const char *what = NULL;
-  int fd, code = 0;
+  bool ok;
 
   if (!text) {
     g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "cannot encode the record of job %s", id);
     return false;
   }
-  fd = openat(store->directory_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) {
-    what = "create";
-    code = errno;
-  } else {
-    if (!write_all(fd, text, strlen(text)))
-      what = "write", code = errno;
-    else if (fsync(fd) < 0)
-      what = "sync", code = errno;
-    if (close(fd) < 0 && !what)
-      what = "close", code = errno;
-    if (!what && renameat(store->directory_fd, temporary, store->directory_fd, name) < 0)
-      what = "rename", code = errno;
-    if (what)
-      unlinkat(store->directory_fd, temporary, 0);
-  }
+  ok = files_replace(store->directory_fd, name, text, true, error);
   free(text);
-  if (what) {
-    set_error_errno(error, what, name, code);
-    return false;
-  }
-  return true;
+  return ok;
 }
 
 static bool remove_record(Store *store, const char *id, GError **error) {
   g_autofree char *name = g_strconcat(id, RECORD_SUFFIX, NULL);
 
   if (unlinkat(store->directory_fd, name, 0) < 0 && errno != ENOENT) {
-    set_error_errno(error, "remove", name, errno);
+    files_set_error(error, "remove", name, errno);
     return false;
   }
   return true;
@@ -172,7 +132,7 @@ static void run_batch(Store *store, GQueue *batch) {
     code = errno;
   while ((item = g_queue_pop_head(batch))) {
     if (code && !item->error)
-      set_error_errno(&item->error, "sync the directory of", item->id, code);
+      files_set_error(&item->error, "sync the directory of", item->id, code);
     post(item);
   }
 }
@@ -245,7 +205,7 @@ Store *store_open(const char *directory, GMainContext *context, GError **error) 
   Store *store;
 
   if (g_mkdir_with_parents(jobs, 0700) < 0) {
-    set_error_errno(error, "create the state directory", jobs, errno);
+    files_set_error(error, "create the state directory", jobs, errno);
     return NULL;
   }
   /* For reading, so that the file system can be made read-only under it. */
@@ -261,12 +221,12 @@ Store *store_open(const char *directory, GMainContext *context, GError **error) 
           "another handoffd uses the state directory %s: stop it, or give this one its own by --state-dir",
           directory);
     else
-      set_error_errno(error, "lock", lock, code);
+      files_set_error(error, "lock", lock, code);
     return NULL;
   }
   directory_fd = open(jobs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory_fd < 0) {
-    set_error_errno(error, "open", jobs, errno);
+    files_set_error(error, "open", jobs, errno);
     close(lock_fd);
     return NULL;
   }
@@ -342,7 +302,7 @@ static json_t *read_record(int directory_fd, const char *name, GError **error) {
   size_t size;
 
   if (fd < 0 || fstat(fd, &st) < 0) {
-    set_error_errno(error, "open", name, errno);
+    files_set_error(error, "open", name, errno);
     if (fd >= 0)
       close(fd);
     return NULL;
@@ -356,7 +316,7 @@ static json_t *read_record(int directory_fd, const char *name, GError **error) {
   size = (size_t)st.st_size;
   text = read_all(fd, &size);
   if (!text) {
-    set_error_errno(error, "read", name, errno);
+    files_set_error(error, "read", name, errno);
     close(fd);
     return NULL;
   }
@@ -374,7 +334,7 @@ bool store_load(Store *store, StoreLoadFunc func, gpointer user_data, GError **e
   struct dirent *entry;
 
   if (!directory) {
-    set_error_errno(error, "read", "the state directory", errno);
+    files_set_error(error, "read", "the state directory", errno);
     if (fd >= 0)
       close(fd);
     return false;
@@ -384,7 +344,7 @@ bool store_load(Store *store, StoreLoadFunc func, gpointer user_data, GError **e
     g_autofree char *id = NULL;
     json_t *record;
 
-    if (g_str_has_suffix(entry->d_name, TEMPORARY_SUFFIX)) {
+    if (g_str_has_suffix(entry->d_name, FILES_TEMPORARY_SUFFIX)) {
       /* Of a write that was cut off: its job has the record before it, or was never acknowledged. */
       unlinkat(store->directory_fd, entry->d_name, 0);
       continue;

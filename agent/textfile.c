@@ -8,6 +8,8 @@
  * Locks: `mutex` guards next, quit, ended and error; not held over I/O. */
 #include "agent/textfile.h"
 
+#include "agent/files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,20 +45,6 @@ static void text_file_unref(TextFile *file) {
   g_free(file);
 }
 
-static bool write_all(int fd, const char *data, size_t size) {
-  while (size > 0) {
-    ssize_t n = write(fd, data, size);
-
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0)
-      return false;
-    data += n;
-    size -= (size_t)n;
-  }
-  return true;
-}
-
 /* NULL, or what failed. */
 static char *replace_file(const TextFile *file, const char *text) {
   const char *failed = NULL;
@@ -67,7 +55,7 @@ static char *replace_file(const TextFile *file, const char *text) {
   fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
   if (fd < 0)
     return g_strdup_printf("cannot create %s: %s", file->temporary, g_strerror(errno));
-  if (fchmod(fd, MODE) < 0 || !write_all(fd, text, strlen(text)))
+  if (fchmod(fd, MODE) < 0 || !files_write_all(fd, text, strlen(text)))
     failed = "write";
   code = errno;
   if (close(fd) < 0 && !failed)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Files that are replaced as a whole. */
+#include "agent/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gio/gio.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void files_set_error(GError **error, const char *what, const char *name, int code) {
+  g_set_error(error, G_IO_ERROR, (gint)g_io_error_from_errno(code), "cannot %s %s: %s", what, name,
+              g_strerror(code));
+}
+
+bool files_write_all(int fd, const char *data, size_t size) {
+  while (size > 0) {
+    ssize_t n = write(fd, data, size);
+
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return false;
+    data += n;
+    size -= (size_t)n;
+  }
+  return true;
+}
+
+bool files_replace(int directory_fd, const char *name, const char *text, bool sync, GError **error) {
+  g_autofree char *temporary = g_strconcat(name, FILES_TEMPORARY_SUFFIX, NULL);
+  const char *failed = NULL;
+  int fd, code;
+
+  fd = openat(directory_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) {
+    files_set_error(error, "create", name, errno);
+    return false;
+  }
+  if (!files_write_all(fd, text, strlen(text)))
+    failed = "write";
+  else if (sync && fsync(fd) < 0)
+    failed = "sync";
+  code = errno;
+  if (close(fd) < 0 && !failed)
+    failed = "close", code = errno;
+  if (!failed && renameat(directory_fd, temporary, directory_fd, name) < 0)
+    failed = "rename", code = errno;
+  if (failed) {
+    unlinkat(directory_fd, temporary, 0);
+    files_set_error(error, failed, name, code);
+  }
+  return !failed;
+}
