@@ -64,8 +64,8 @@ static void answer_late(Request *request) {
     g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "%s", late);
   else
     g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-                "not asked within %u s, for %d checks of targets that do not answer come first",
-                request->limit_ms / 1000, THREADS);
+                "not asked within %.3g s, for %d checks of targets that do not answer come first",
+                request->limit_ms / 1000.0, THREADS);
   request->done(NULL, error, request->user_data);
 }
 
