@@ -293,6 +293,13 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
   lifecycle_state_changed(run->agent, job);
 }
 
+static void on_in_clear(JobRun *run, const WorkerReport *report) {
+  job_add_event(run->job, "warning", MIG_CAUSE_NONE,
+                "not encrypted: begun again without TLS, as tls=yes permits: %s", report->error->message);
+  log_job(run->job, LOG_WARNING, NULL, "not encrypted, though tls=yes: %s", report->error->message);
+  lifecycle_state_changed(run->agent, run->job);
+}
+
 static void on_report(Worker *worker, const WorkerReport *report, gpointer user_data) {
   JobRun *run = user_data;
 
@@ -311,6 +318,9 @@ static void on_report(Worker *worker, const WorkerReport *report, gpointer user_
     break;
   case WORKER_ACTED:
     on_acted(run, report);
+    break;
+  case WORKER_IN_CLEAR:
+    on_in_clear(run, report);
     break;
   case WORKER_RETURNED:
     outcome_on_returned(run, report);

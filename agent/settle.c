@@ -97,7 +97,7 @@ static bool resume_post_copy(Settling *settling, GError **error) {
   if (!conn)
     return false;
   g_strlcpy(request.uuid, worker->domain_uuid, sizeof request.uuid);
-  ok = worker->driver->ops->migrate(hypervisor_conn_get(conn), &request, &failure);
+  ok = worker_migrate(worker, hypervisor_conn_get(conn), &request, &failure);
   hypervisor_release(conn, failure);
   if (!ok)
     g_propagate_error(error, g_steal_pointer(&failure));

@@ -29,13 +29,13 @@ struct Worker {
   char *domain_uuid;
   char *target_uri;
   char *migrate_uri;
-  MigPolicy policy;
-  bool limited; /* these three under the mutex: the limits were set anew since the start */
+  MigPolicy policy; /* set before the order to go; then the caller's own */
+  bool limited;     /* these three under the mutex: the limits were set anew since the start */
   uint64_t bandwidth_bytes_per_s;
   uint64_t post_copy_bandwidth_bytes_per_s;
   bool reattach;
   bool probe;
-  unsigned throttle_initial_pct; /* these two, and policy, are set before the order to go, and not after */
+  unsigned throttle_initial_pct; /* these two are set before the order to go, and not after */
   unsigned throttle_increment_pct;
   unsigned connect_timeout_ms;
   unsigned poll_interval_ms;
@@ -82,6 +82,10 @@ bool worker_is_pausing(Worker *worker);
 
 /* The outcome is told: the steerer begins nothing any more. False: it is at a pause, whose end is to be awaited. */
 bool worker_end_steering(Worker *worker);
+
+/* Sits in the migration, or in a resume of it, until it ends. The caller's own. With tls=yes an end without certificates has it
+ * done in clear, which is reported and remembered: `request` may come back so. */
+bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, GError **error);
 
 /* The goals of the start, with the bandwidth limits as they were set last: for a resume. */
 MigPolicy worker_get_policy(Worker *worker);

@@ -187,6 +187,24 @@ WorkerOrder worker_wait_for_order(Worker *worker) {
 
 /* --- the caller: the migration, and what came of it --- */
 
+/* tls=yes means: encrypted wherever both ends are set up for it. No API of libvirt tells whether the other end is, so it is tried.
+ * A certificate that is there and does not hold is no reason to send a guest's memory in clear: that fails, as everything does
+ * with tls=require. */
+bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, GError **error) {
+  g_autoptr(GError) failure = NULL;
+
+  if (worker->driver->ops->migrate(conn, request, &failure))
+    return true;
+  if (mig_policy_get(&request->policy, MIG_POLICY_TLS) != MIG_TLS_YES ||
+      !g_error_matches(failure, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_TLS)) {
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return false;
+  }
+  worker_post(worker, &(WorkerReport){.kind = WORKER_IN_CLEAR, .error = g_steal_pointer(&failure)});
+  worker->policy.values[MIG_POLICY_TLS] = request->policy.values[MIG_POLICY_TLS] = MIG_TLS_NO;
+  return worker->driver->ops->migrate(conn, request, error);
+}
+
 static void migrate(Worker *worker, const MigPolicyFacts *facts) {
   MigMigrateRequest request = {
       .target_uri = worker->target_uri,
@@ -201,7 +219,7 @@ static void migrate(Worker *worker, const MigPolicyFacts *facts) {
 
   g_strlcpy(request.uuid, worker->domain_uuid, sizeof request.uuid);
   if (conn) {
-    if (worker->driver->ops->migrate(hypervisor_conn_get(conn), &request, &error))
+    if (worker_migrate(worker, hypervisor_conn_get(conn), &request, &error))
       worker_note_job_done(worker, true);
     worker->call_taken = mig_virt_error_is_answer(error);
     worker->call_failed = worker->call_taken && error;

@@ -34,6 +34,7 @@ typedef enum WorkerReportKind {
   WORKER_CANCELLED, /* by worker_cancel(), before anything was moved. The last report */
   WORKER_SAMPLE,    /* sample; invalid with `error` where libvirtd did not answer */
   WORKER_ACTED,     /* action, and error if it was refused */
+  WORKER_IN_CLEAR,  /* error: an end has no certificates, and so it is begun again without TLS */
   WORKER_RETURNED,  /* the migration's call came back, with its error, or NULL */
   WORKER_ATTACHED,  /* a migration was found under way */
   WORKER_UNSETTLED, /* evidence, plan, awaits, news: no verdict yet. Said when it changes */

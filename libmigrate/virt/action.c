@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What is done to a domain: the migration itself, and the calls that steer it. */
+#include "libmigrate/virt/certificates.h"
 #include "libmigrate/virt/libvirt.h"
 #include "libmigrate/virt/xml.h"
-
-#include <string.h>
 
 /* Reads what of the domain the flags and parameters depend on. The facts own the disks' names. */
 static bool read_start(virDomainPtr domain, const MigMigrateRequest *request, MigDomainFacts *ret_facts,
@@ -20,27 +19,6 @@ static bool read_start(virDomainPtr domain, const MigMigrateRequest *request, Mi
     return false;
   ret_start->local_disks = mig_domain_local_disks(ret_facts);
   return true;
-}
-
-/* TLS "yes" means: encrypted wherever both ends are set up for it. No API of libvirt tells whether the other
- * end is, so it is tried. These are the refusals of an end that has no certificates; they come before
- * anything has moved, so a second start in clear is safe. A certificate that is there and does not hold is no
- * reason to send a guest's memory in clear: that fails, as does everything under "require". */
-static bool refused_for_lack_of_tls(const GError *error) {
-  static const char *const texts[] = {
-      "migration TLS directory not configured",
-      "TLS migration is not supported",
-      "Unable to access credentials",
-  };
-  const char *text;
-  int code;
-
-  if (!mig_virt_error_get_libvirt(error, &code, &text))
-    return false;
-  for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
-    if (strstr(text, texts[i]))
-      return true;
-  return false;
 }
 
 static bool run(virConnectPtr vir, virDomainPtr domain, const MigMigrateRequest *request,
@@ -66,6 +44,15 @@ static bool run(virConnectPtr vir, virDomainPtr domain, const MigMigrateRequest 
     if (!ours)
       (*error)->code = MIG_VIRT_ERROR_PEER_LOST;
   }
+  /* QEMU names a file, and not whose. */
+  if (error && g_error_matches(*error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_TLS)) {
+    MigSight here = mig_certificates_look("/");
+
+    g_prefix_error(error, "%s has no certificates for QEMU's TLS: ",
+                   here == MIG_SIGHT_PRESENT  ? "the target"
+                   : here == MIG_SIGHT_ABSENT ? "this node"
+                                              : "this node or the target");
+  }
   virResetLastError();
   return false;
 }
@@ -74,7 +61,6 @@ bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError
   g_auto(MigLease) lease = {0};
   g_autoptr(virDomain) domain = NULL;
   uint64_t max_downtime_ms = mig_policy_get(&request->policy, MIG_POLICY_MAX_DOWNTIME_MS);
-  g_autoptr(GError) failure = NULL;
   g_auto(MigDomainFacts) facts = {0};
   MigStart start = {0};
   unsigned flags;
@@ -92,16 +78,7 @@ bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError
       virDomainMigrateSetMaxDowntime(domain, max_downtime_ms, 0) < 0)
     return mig_virt_error_take(error, "cannot set the downtime limit of domain %s", request->uuid);
 
-  if (run(lease.vir, domain, request, &start, flags, &failure))
-    return true;
-  if (mig_policy_get(&request->policy, MIG_POLICY_TLS) == MIG_TLS_YES && !request->resume_post_copy &&
-      refused_for_lack_of_tls(failure)) {
-    g_clear_error(&failure);
-    if (run(lease.vir, domain, request, &start, flags & ~(unsigned)VIR_MIGRATE_TLS, &failure))
-      return true;
-  }
-  g_propagate_error(error, g_steal_pointer(&failure));
-  return false;
+  return run(lease.vir, domain, request, &start, flags, error);
 }
 
 bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, GError **error) {

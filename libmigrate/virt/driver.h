@@ -29,8 +29,9 @@ typedef enum MigVirtError {
   MIG_VIRT_ERROR_ABORTED,       /* the migration was cancelled */
   MIG_VIRT_ERROR_STILL_RUNNING, /* post-copy resume: QEMU's migration still runs; watch it */
   MIG_VIRT_ERROR_UNSUPPORTED,   /* libvirt, QEMU or the domain's configuration cannot */
-  MIG_VIRT_ERROR_INVALID,       /* a bad argument, such as a malformed URI */
-  MIG_VIRT_ERROR_FAILED,        /* anything else: see libvirt's text */
+  MIG_VIRT_ERROR_NO_TLS, /* an end lacks the certificates that QEMU's TLS takes; told before anything has moved */
+  MIG_VIRT_ERROR_INVALID, /* a bad argument, such as a malformed URI */
+  MIG_VIRT_ERROR_FAILED,  /* anything else: see libvirt's text */
   MIG_VIRT_ERROR_COUNT
 } MigVirtError;
 

@@ -38,6 +38,7 @@ static const char *const names[] = {
     [MIG_VIRT_ERROR_ABORTED] = "ABORTED",
     [MIG_VIRT_ERROR_STILL_RUNNING] = "STILL_RUNNING",
     [MIG_VIRT_ERROR_UNSUPPORTED] = "UNSUPPORTED",
+    [MIG_VIRT_ERROR_NO_TLS] = "NO_TLS",
     [MIG_VIRT_ERROR_INVALID] = "INVALID",
     [MIG_VIRT_ERROR_FAILED] = "FAILED",
 };
@@ -57,6 +58,11 @@ static const MigVirtErrorRow rows[] = {
     {MIG_ANY, MIG_ANY, "migrate guest to the same host", MIG_VIRT_ERROR_SAME_HOST},
     {MIG_ANY, MIG_ANY, "QEMU reports migration is still running", MIG_VIRT_ERROR_STILL_RUNNING},
     {MIG_ANY, VIR_ERR_OPERATION_INVALID, "has not failed", MIG_VIRT_ERROR_STILL_RUNNING},
+
+    /* Of an end without certificates, when TLS was asked for: the last in QEMU's words. */
+    {MIG_ANY, MIG_ANY, "migration TLS directory not configured", MIG_VIRT_ERROR_NO_TLS},
+    {MIG_ANY, MIG_ANY, "TLS migration is not supported", MIG_VIRT_ERROR_NO_TLS},
+    {MIG_ANY, MIG_ANY, "Unable to access credentials", MIG_VIRT_ERROR_NO_TLS},
 
     /* At the target: by UUID, by name, or being started this very moment. */
     {MIG_ANY, MIG_ANY, "is already active", MIG_VIRT_ERROR_EXISTS},
@@ -93,6 +99,7 @@ static const MigVirtErrorRow rows[] = {
     {MIG_ANY, MIG_ANY, "Name or service not known", MIG_VIRT_ERROR_INVALID},
     {MIG_ANY, MIG_ANY, "No address associated with hostname", MIG_VIRT_ERROR_INVALID},
     {VIR_FROM_RPC, VIR_ERR_SYSTEM_ERROR, "ertificate", MIG_VIRT_ERROR_DENIED},
+    {VIR_FROM_QEMU, VIR_ERR_OPERATION_FAILED, "The certificate ", MIG_VIRT_ERROR_DENIED},
 
     {VIR_FROM_RPC, VIR_ERR_SYSTEM_ERROR, NULL, MIG_VIRT_ERROR_UNREACHABLE},
     {MIG_ANY, VIR_ERR_RPC, NULL, MIG_VIRT_ERROR_UNREACHABLE},
@@ -124,8 +131,6 @@ static const MigVirtErrorRow rows[] = {
     {MIG_ANY, VIR_ERR_OVERFLOW, NULL, MIG_VIRT_ERROR_INVALID},
     {MIG_ANY, VIR_ERR_XML_ERROR, NULL, MIG_VIRT_ERROR_INVALID},
 
-    /* QEMU's words for an end without certificates, when TLS was asked for. */
-    {MIG_ANY, VIR_ERR_INTERNAL_ERROR, "Unable to access credentials", MIG_VIRT_ERROR_UNSUPPORTED},
     {MIG_ANY, VIR_ERR_NO_SUPPORT, NULL, MIG_VIRT_ERROR_UNSUPPORTED},
     {MIG_ANY, VIR_ERR_CONFIG_UNSUPPORTED, NULL, MIG_VIRT_ERROR_UNSUPPORTED},
     {MIG_ANY, VIR_ERR_ARGUMENT_UNSUPPORTED, NULL, MIG_VIRT_ERROR_UNSUPPORTED},

@@ -32,7 +32,7 @@ static const MigMapping mappings[] = {
                                          "multifd"},
     [MIG_POLICY_COMPRESSION] = {MIG_POLICY_COMPRESSION, MIG_MEANS_FLAG | MIG_MEANS_PARAM, "method by name"},
     [MIG_POLICY_TLS] = {MIG_POLICY_TLS, MIG_MEANS_FLAG | MIG_MEANS_CALL,
-                        "yes: tried, and once more in clear if an end has no certificates; see action.c"},
+                        "yes and require alike: who may do without is the caller's to know"},
     [MIG_POLICY_ZEROCOPY] = {MIG_POLICY_ZEROCOPY, MIG_MEANS_FLAG, "needs multifd"},
     [MIG_POLICY_TUNNELLED] = {MIG_POLICY_TUNNELLED, MIG_MEANS_FLAG, "through libvirtd's own connection"},
     [MIG_POLICY_COPY_DISKS] = {MIG_POLICY_COPY_DISKS, MIG_MEANS_FLAG | MIG_MEANS_PARAM,

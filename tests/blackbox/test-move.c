@@ -517,6 +517,35 @@ static void an_abort_by_somebody_else_is_told_from_ours(void **state) {
   assert_still_here(bb, job);
 }
 
+static void where_a_target_lacks_certificates_tls_is_left_out_only_if_that_may_be(void **state) {
+  static const struct {
+    const char *tls;
+    bool certificates;
+    const char *phase;
+    bool in_clear;
+  } rows[] = {
+      {"no", false, "succeeded", false},   {"yes", true, "succeeded", false},
+      {"yes", false, "succeeded", true},   {"require", true, "succeeded", false},
+      {"require", false, "failed", false},
+  };
+  Bb *bb = *state;
+
+  bb_start(bb);
+  for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    g_autofree char *domain = g_strdup_printf("tls%zu", i);
+    json_t *job;
+
+    bb_set_host(bb, "b", "certificates", json_boolean(rows[i].certificates));
+    bb_add_domain(bb, domain);
+    job = client_start(bb_connect(bb), domain, json_pack("{ss}", "tls", rows[i].tls));
+    job = bb_await_phase(bb, text_of(job, "id"), rows[i].phase);
+    assert_int_equal(find_event(job, "warning", "not encrypted") != NULL, rows[i].in_clear);
+    assert_text(bb_truth(bb, domain), "host", strcmp(rows[i].phase, "failed") == 0 ? "a" : "b");
+    if (strcmp(rows[i].phase, "failed") == 0)
+      assert_text(job, "failure.cause", "REFUSED");
+  }
+}
+
 static void two_live_copies_are_reported_and_neither_is_touched(void **state) {
   Bb *bb = *state;
   json_t *job;
@@ -560,6 +589,7 @@ int main(void) {
   TESTS_ADD(&tests, a_source_that_does_not_answer_at_the_end_is_waited_for);
   TESTS_ADD(&tests, a_guest_that_dies_on_the_way_is_no_fault_of_the_link);
   TESTS_ADD(&tests, an_abort_by_somebody_else_is_told_from_ours);
+  TESTS_ADD(&tests, where_a_target_lacks_certificates_tls_is_left_out_only_if_that_may_be);
   TESTS_ADD(&tests, two_live_copies_are_reported_and_neither_is_touched);
   return bb_run(&tests, "move");
 }

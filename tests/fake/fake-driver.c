@@ -547,6 +547,10 @@ static bool check_start(MigConn *conn, FakeDomain *domain, const MigMigrateReque
   if (strcmp(target, conn->host) == 0)
     return refuse(error, MIG_VIRT_ERROR_SAME_HOST, "attempt to migrate guest to the same host");
 
+  if (mig_policy_get(&request->policy, MIG_POLICY_TLS) != MIG_TLS_NO &&
+      !flag(fake_world_host(world, target), "certificates", true))
+    return refuse(error, MIG_VIRT_ERROR_NO_TLS, "Unable to access credentials");
+
   if (request->resume_post_copy) {
     if (domain->job.phase == FAKE_PHASE_POST_COPY)
       return refuse(error, MIG_VIRT_ERROR_STILL_RUNNING, "QEMU reports migration is still running");

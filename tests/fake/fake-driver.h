@@ -54,7 +54,8 @@
  *                 networks, inactive_networks, interfaces, filters, secrets, files, devices, security_models: names,
  *                 null: it cannot tell; names {"vm1": UUID} of other domains; volumes, and pools {"/dir": bytes left}, to which
  *                 images that were made belong;
- *                 as a source: shared_storage and unknown_storage, prefixes of paths; certificates: true or false.
+ *                 as a source: shared_storage and unknown_storage, prefixes of paths; certificates: true or false;
+ *                 as a target: certificates: false, TLS is refused.
  *   link          cut: no byte moves, and after keepalive_ms the migration breaks as libvirt's does. setup_ms: from
  *                 migrate() to the first byte. switch_ms: the fixed part of the switchover.
  *   keepalive_ms  how long a hung call or a cut link is borne.

@@ -1,0 +1,224 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# TLS with real certificates: for the guest's memory, where what goes over the wire is seen there, not asked for; and between
+# the libvirtds.
+set -u
+# shellcheck source=lib/tap.sh
+. "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
+# shellcheck source=lib/agent.sh
+. "$TAP_HOME/lib/agent.sh"
+
+PORT=49300
+
+# --- certificates ---
+
+# sign NAME ARGUMENTS...: NAME-key.pem and NAME-cert.pem
+sign() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=handoffd lab" \
+        -keyout "$1-key.pem" -out "$1-cert.pem" "${@:2}" 2>"$LAB_DIR/openssl.log" || bail "$(cat "$LAB_DIR/openssl.log")"
+}
+
+make_authority() { sign "$LAB_DIR/$1" -addext basicConstraints=critical,CA:TRUE -addext keyUsage=keyCertSign; }
+
+pki() { printf '%s/node-%s/etc-libvirt/pki' "$LAB_DIR" "$1"; }
+
+# give NODE AUTHORITY: what QEMU takes at either end. Made out to both nodes: a forwarder may stand in for one.
+give() {
+    local role
+    for role in client server; do
+        sign "$(pki "$1")/$role" -addext subjectAltName=DNS:lab-a,DNS:lab-b,IP:10.77.0.1,IP:10.77.0.2 \
+            -addext basicConstraints=critical,CA:FALSE -addext keyUsage=digitalSignature \
+            -addext extendedKeyUsage=clientAuth,serverAuth -CA "$LAB_DIR/$2-cert.pem" -CAkey "$LAB_DIR/$2-key.pem"
+    done
+    cp "$LAB_DIR/$2-cert.pem" "$(pki "$1")/ca-cert.pem"
+}
+
+take_away() { rm -f "$(pki "$1")"/*.pem; }
+
+# What libvirtd itself takes, by its names for them. One set for both nodes: they talk to each other.
+give_libvirtd() {
+    local role dir
+    dir=$(pki "$1")/libvirtd
+    mkdir -p "$dir"
+    cp "$(pki "$1")/ca-cert.pem" "$dir/cacert.pem"
+    for role in client server; do
+        cp "$(pki "$1")/$role-cert.pem" "$dir/${role}cert.pem"
+        cp "$(pki "$1")/$role-key.pem" "$dir/${role}key.pem"
+    done
+}
+
+# Only by TLS from now on, and only with a certificate of ours.
+close_tcp() {
+    local conf=$LAB_DIR/node-$1/etc-libvirt/libvirtd.conf dir=/etc/libvirt/pki/libvirtd
+    sed -i '/^listen_/d' "$conf"
+    printf '%s\n' 'listen_tls = 1' 'listen_tcp = 0' "ca_file = \"$dir/cacert.pem\"" "cert_file = \"$dir/servercert.pem\"" \
+        "key_file = \"$dir/serverkey.pem\"" >>"$conf"
+    "$LAB" libvirtd "$1" kill
+    "$LAB" libvirtd "$1" start
+}
+
+configure() {
+    mkdir -p "$(pki "$1")"
+    printf 'migrate_tls_x509_cert_dir = "/etc/libvirt/pki"\n' >>"$LAB_DIR/node-$1/etc-libvirt/qemu.conf"
+    "$LAB" libvirtd "$1" kill
+    "$LAB" libvirtd "$1" start
+}
+
+# --- moves ---
+
+# What each stream from a to b begins with: a TLS handshake, or anything else.
+watch_wire() {
+    "$LAB" exec b python3 -c '
+import socket
+wire = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+seen = set()
+while True:
+    packet, address = wire.recvfrom(65536)
+    header = (packet[0] & 15) * 4
+    if address[2] != socket.PACKET_HOST or packet[9] != socket.IPPROTO_TCP:
+        continue
+    ports = packet[header : header + 4]
+    if packet[header + 13] & 2:  # SYN
+        seen.discard(ports)
+    data = packet[header + (packet[header + 12] >> 4) * 4 :]
+    if data and ports not in seen and 49152 <= int.from_bytes(ports[2:], "big") < 49500 and address[0] != "lo":
+        seen.add(ports)
+        print("tls" if data[:2] == b"\x16\x03" else "clear", flush=True)
+' >>"$LAB_DIR/streams" &
+    watcher=$!
+}
+
+# begin GOAL...: a new guest, that only post-copy can move if the link does not grow
+begin() {
+    local goal options=()
+    for goal; do options+=(-o "$goal"); done
+    "$LAB" guest web --memory 192 --ws 100 --rate "$rate"
+    "$LAB" mark web >/dev/null
+    : >"$LAB_DIR/streams"
+    ctl a migrate web "$target" --detach "${options[@]}" "${by_forwarder[@]}" >/dev/null
+}
+
+is_over() { [[ $(job a web .phase) == @(succeeded|failed|aborted) ]]; }
+in_post_copy() { job_is a web .stage post_copy; }
+
+# outcome: of the job, then what the lab says, then what was on the wire
+outcome() {
+    wait_until 60 is_over
+    printf '%s %s %s\n' "$(job a web '[.phase, .failure.cause // "-", .result.running_at] | join(" ")')" \
+        "$(truth web '[.running_on[], .bad_pages, .restarts] | join(" ")')" "$(sort "$LAB_DIR/streams" | uniq | xargs)"
+    "$LAB" guest-rm web
+}
+
+told_in_clear() { job a web '.events[].message' | grep -o '^not encrypted: .* has no certificates'; }
+clear_for() { printf 'not encrypted: begun again without TLS, as tls=yes permits: %s has no certificates' "$1"; }
+failure() { job a web .failure.message; }
+
+# break_post_copy: and the agent is not there when it happens
+break_post_copy() {
+    wait_until 20 in_post_copy
+    agent_end a KILL
+    "$LAB" break a
+    agent_start a
+}
+
+# --- the tests ---
+
+test_target_without() {
+    begin tls=require
+    is "TLS is required, and the target has no certificates: nothing moves, not a byte" "$(outcome)" \
+        "failed REFUSED source a 0 0 "
+    ok "... and it says which end, and what is missing" grep 'target has no certificates.*ca-cert\.pem' <<<"$(failure)"
+    begin tls=yes
+    is "TLS is wanted: it moves in clear" "$(outcome)" "succeeded - target b 0 0 clear"
+    is "... and the job says so" "$(told_in_clear)" "$(clear_for 'the target')"
+}
+
+test_target_without_broken() {
+    begin tls=yes allow_post_copy=yes
+    break_post_copy
+    is "TLS is wanted, the stream breaks in post-copy, and the agent has forgotten: recovered in clear" "$(outcome)" \
+        "succeeded - target b 0 0 clear"
+}
+
+test_source_without() {
+    begin tls=yes
+    is "it is this node that has no certificates: moves in clear" "$(outcome)" "succeeded - target b 0 0 clear"
+    is "... and the job says so" "$(told_in_clear)" "$(clear_for 'this node')"
+}
+
+test_both_have() {
+    local goals
+    for goals in tls=yes tls=require "tls=require parallel_connections=3"; do
+        # shellcheck disable=SC2086  # two goals
+        begin $goals
+        is "both ends have certificates, $goals: encrypted" "$(outcome)" "succeeded - target b 0 0 tls"
+        is "... and nothing is said of clear" "$(told_in_clear)" ""
+    done
+}
+
+test_both_have_broken() {
+    begin tls=require allow_post_copy=yes
+    break_post_copy
+    is "TLS is required, the stream breaks in post-copy: recovered, encrypted again" "$(outcome)" \
+        "succeeded - target b 0 0 tls"
+}
+
+test_another_authority() {
+    local goal
+    for goal in tls=yes tls=require; do
+        begin $goal
+        is "the target's certificate is somebody else's, $goal: nothing moves, nor in clear" "$(outcome)" \
+            "failed REFUSED source a 0 0 tls"
+        ok "... and it says so" grep "certificate hasn't got a known issuer" <<<"$(failure)"
+    done
+}
+
+blockers() { ctl a -j check web "$target" -o tls=require | jq -r '.findings[] | select(.blocks) | "\(.code) \(.seen)"'; }
+
+test_libvirtds() {
+    give a theirs
+    give b ours
+    give_libvirtd a
+    give_libvirtd b
+    close_tcp b
+    "$LAB" guest web --memory 64
+    ok "a libvirtd that is not to be reached in clear" grep '^TARGET_UNREACHABLE ' <(blockers)
+    target=qemu+tls://lab-b/system?pkipath=/etc/libvirt/pki/libvirtd
+    ok "... nor by qemu+tls:// with somebody else's certificate" grep '^TARGET_REFUSES .*certificate' <(blockers)
+    give a ours
+    give_libvirtd a
+    is "... but with ours" "$(blockers)" ""
+    "$LAB" guest-rm web
+    begin tls=require
+    is "... and a guest moves, all encrypted" "$(outcome)" "succeeded - target b 0 0 tls"
+    is "... of which no warning is left" "$(job a web '.findings[]?.code | select(startswith("TLS_CONTROL"))')" ""
+}
+
+tap_lab
+target=$("$LAB" uri b --tcp)
+make_authority ours
+make_authority theirs
+configure a
+configure b
+"$LAB" forward a "$PORT" b
+"$LAB" link 400mbit
+agent_start a
+watch_wire
+
+rate=5 by_forwarder=()
+give b ours
+test_source_without
+take_away b
+give a ours
+test_target_without
+rate=200 by_forwarder=(--migrate-uri "tcp://10.77.0.1:$PORT")
+test_target_without_broken
+give b ours
+test_both_have_broken
+rate=5 by_forwarder=()
+test_both_have
+give b theirs
+test_another_authority
+test_libvirtds
+kill "$watcher"
+done_testing
