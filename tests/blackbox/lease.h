@@ -8,8 +8,8 @@
 
 #define MIB (1 << 20)
 
-/* vm8 and vm9 are at b. */
-static inline void lease_start(Bb *bb) {
+/* vm8 and vm9 are at b. Returns a client of the agent. */
+static inline Client *lease_start(Bb *bb) {
   static const char *const guests[] = {"vm8", "vm9"};
 
   for (size_t i = 0; i < LENGTH(guests); i++) {
@@ -17,6 +17,7 @@ static inline void lease_start(Bb *bb) {
     bb_set_domain(bb, guests[i], "host", json_string("b"));
   }
   bb_start(bb);
+  return bb_connect(bb);
 }
 
 static inline json_t *prepare_parameters(Bb *bb, const char *domain) {
@@ -34,6 +35,12 @@ static inline json_t *prepare(Bb *bb, Client *client, const char *domain) {
   return json_object_get(client_call(client, "Prepare", prepare_parameters(bb, domain)), "job");
 }
 
+static inline json_t *prepare_for(Bb *bb, Client *client, const char *domain, int seconds) {
+  json_t *parameters = with(prepare_parameters(bb, domain), "timeout_s", json_integer(seconds));
+
+  return json_object_get(client_call(client, "Prepare", parameters), "job");
+}
+
 /* Somebody at b moves it here, or ends that. */
 static inline void migrate(Bb *bb, const char *domain) {
   bb_set_domain(bb, domain, "migrate_to", json_string("a"));
@@ -41,6 +48,15 @@ static inline void migrate(Bb *bb, const char *domain) {
 
 static inline void cancel(Bb *bb, const char *domain) {
   bb_set_domain(bb, domain, "migrate_to", NULL);
+}
+
+/* With a lease, and so far that it is on its way and does not arrive before bb_link_fast(). Returns its job. */
+static inline json_t *let_come(Bb *bb, Client *client, const char *domain) {
+  json_t *job = prepare(bb, client, domain);
+
+  bb_link_slow(bb);
+  migrate(bb, domain);
+  return bb_await_phase(bb, text_of(job, "id"), "migrating");
 }
 
 /* The first job that there is. */

@@ -12,8 +12,7 @@ static void a_lease_is_an_incoming_job_that_says_where_to_send_the_domain(void *
   Client *client;
 
   bb_configure(bb, "IncomingURI=qemu+tcp://node-a/system\nIncomingMigrateURI=tcp://10.1.2.3\n");
-  lease_start(bb);
-  client = bb_connect(bb);
+  client = lease_start(bb);
   reply = client_call(client, "Prepare", prepare_parameters(bb, "vm9"));
   job = json_object_get(reply, "job");
   assert_true(json_is_true(json_object_get(reply, "created")));
@@ -39,14 +38,9 @@ static void a_lease_is_an_incoming_job_that_says_where_to_send_the_domain(void *
 static void what_comes_is_followed_to_its_end_and_the_lease_is_gone(void **state) {
   Bb *bb = *state;
   json_t *job;
-  Client *client;
+  Client *client = lease_start(bb);
 
-  lease_start(bb);
-  bb_link_slow(bb);
-  client = bb_connect(bb);
-  job = prepare(bb, client, "vm9");
-  migrate(bb, "vm9");
-  job = bb_await_phase(bb, text_of(job, "id"), "migrating");
+  job = let_come(bb, client, "vm9");
   assert_text(job, "stage", "pre_copy");
   assert_int_equal(number_of(node(client), "incoming"), 1);
   bb_link_fast(bb);
@@ -81,14 +75,9 @@ static void what_comes_unannounced_gets_a_job_as_well(void **state) {
 static void post_copy_is_seen_and_tells_no_downtime(void **state) {
   Bb *bb = *state;
   json_t *job;
-  Client *client;
+  Client *client = lease_start(bb);
 
-  lease_start(bb);
-  bb_link_slow(bb);
-  client = bb_connect(bb);
-  job = prepare(bb, client, "vm9");
-  migrate(bb, "vm9");
-  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  job = let_come(bb, client, "vm9");
   bb_set_domain(bb, "vm9", "post_copy", json_true());
   job = bb_await_event(bb, text_of(job, "id"), "stage", "post_copy");
   bb_link_fast(bb);
@@ -101,14 +90,9 @@ static void post_copy_is_seen_and_tells_no_downtime(void **state) {
 static void a_move_that_is_aborted_at_its_source_gives_the_lease_back(void **state) {
   Bb *bb = *state;
   json_t *job;
-  Client *client;
+  Client *client = lease_start(bb);
 
-  lease_start(bb);
-  bb_link_slow(bb);
-  client = bb_connect(bb);
-  job = prepare(bb, client, "vm9");
-  migrate(bb, "vm9");
-  bb_await_phase(bb, text_of(job, "id"), "migrating");
+  job = let_come(bb, client, "vm9");
   cancel(bb, "vm9");
   job = bb_await_phase(bb, text_of(job, "id"), "failed");
   assert_text(job, "failure.cause", "CANCELLED_ELSEWHERE");
@@ -119,13 +103,9 @@ static void a_move_that_is_aborted_at_its_source_gives_the_lease_back(void **sta
 static void a_lease_expires(void **state) {
   Bb *bb = *state;
   json_t *job;
-  Client *client;
+  Client *client = lease_start(bb);
 
-  lease_start(bb);
-  client = bb_connect(bb);
-  job = json_object_get(
-      client_call(client, "Prepare", with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(1))),
-      "job");
+  job = prepare_for(bb, client, "vm9", 1);
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
   assert_text(job, "failure.cause", "LEASE_EXPIRED");
   assert_no_leases(client);
@@ -139,9 +119,7 @@ static void what_has_come_does_not_expire(void **state) {
   lease_start(bb);
   bb_link_slow(bb);
   client = bb_connect(bb);
-  job = json_object_get(
-      client_call(client, "Prepare", with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(5))),
-      "job");
+  job = prepare_for(bb, client, "vm9", 5);
   migrate(bb, "vm9");
   bb_await_phase(bb, text_of(job, "id"), "migrating");
   while (g_get_real_time() <= number_of(job, "lease.expires_usec_realtime") + G_USEC_PER_SEC)
@@ -153,10 +131,8 @@ static void what_has_come_does_not_expire(void **state) {
 static void a_lease_is_given_back(void **state) {
   static const struct { const char *method, *parameter; } ways[] = {{"Release", "lease"}, {"Abort", "job"}};
   Bb *bb = *state;
-  Client *client;
+  Client *client = lease_start(bb);
 
-  lease_start(bb);
-  client = bb_connect(bb);
   for (size_t i = 0; i < LENGTH(ways); i++) {
     json_t *job = prepare(bb, client, "vm9");
     const char *id = text_of(job, "id");
@@ -172,10 +148,8 @@ static void a_lease_is_given_back(void **state) {
 static void giving_back_twice_does_no_harm(void **state) {
   Bb *bb = *state;
   json_t *job;
-  Client *client;
+  Client *client = lease_start(bb);
 
-  lease_start(bb);
-  client = bb_connect(bb);
   job = prepare(bb, client, "vm9");
   client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
   bb_await_phase(bb, text_of(job, "id"), "aborted");
@@ -186,17 +160,11 @@ static void giving_back_twice_does_no_harm(void **state) {
 
 static void what_has_begun_to_come_is_its_sources(void **state) {
   Bb *bb = *state;
-  json_t *job, *error;
-  Client *client;
+  json_t *error;
+  Client *client = lease_start(bb);
   const char *id;
 
-  lease_start(bb);
-  bb_link_slow(bb);
-  client = bb_connect(bb);
-  job = prepare(bb, client, "vm9");
-  id = text_of(job, "id");
-  migrate(bb, "vm9");
-  bb_await_phase(bb, id, "migrating");
+  id = text_of(let_come(bb, client, "vm9"), "id");
   error = client_refused(client, "Release", json_pack("{ss}", "lease", id), "NotAbortable");
   assert_non_null(strstr(text_of(error, "message"), "source"));
   client_refused(client, "Abort", json_pack("{ss}", "job", id), "NotAbortable");
@@ -211,8 +179,7 @@ static void a_domain_that_is_started_here_meanwhile_ends_the_lease(void **state)
   Bb *bb = *state;
   json_t *job;
 
-  lease_start(bb);
-  job = prepare(bb, bb_connect(bb), "vm9");
+  job = prepare(bb, lease_start(bb), "vm9");
   bb_set_domain(bb, "vm9", "states", json_pack("{ss}", "a", "paused"));
   bb_stop(bb, SIGKILL); /* an agent that starts looks at once */
   bb_start(bb);
@@ -242,10 +209,8 @@ static void what_has_just_come_can_be_sent_on(void **state) {
 
 static void what_has_not_come_cannot_be_sent_on(void **state) {
   Bb *bb = *state;
-  Client *client;
+  Client *client = lease_start(bb);
 
-  lease_start(bb);
-  client = bb_connect(bb);
   prepare(bb, client, "vm9");
   bb_set_domain(bb, "vm9", "defined", json_pack("[s]", "a"));
   client_refused(client, "Start", bb_start_parameters(bb, "vm9"), "DomainBusy");
@@ -260,8 +225,7 @@ static void a_lease_outlives_the_agent(void **state) {
   json_t *job;
   const char *id;
 
-  lease_start(bb);
-  job = prepare(bb, bb_connect(bb), "vm9");
+  job = prepare(bb, lease_start(bb), "vm9");
   id = text_of(job, "id");
   for (size_t i = 0; i < LENGTH(signals); i++) {
     bb_stop(bb, signals[i]);
@@ -301,10 +265,7 @@ static void a_lease_expires_while_the_agent_is_away(void **state) {
   Bb *bb = *state;
   json_t *job;
 
-  lease_start(bb);
-  job = json_object_get(client_call(bb_connect(bb), "Prepare",
-                                    with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(1))),
-                        "job");
+  job = prepare_for(bb, lease_start(bb), "vm9", 1);
   bb_stop(bb, SIGKILL);
   bb_start(bb);
   assert_text(bb_await_phase(bb, text_of(job, "id"), "aborted"), "failure.cause", "LEASE_EXPIRED");
@@ -316,9 +277,7 @@ static void events_that_are_lost_are_made_up_for(void **state) {
 
   lease_start(bb);
   bb_set_call(bb, "events", json_pack("{sb}", "drop", 1));
-  job = json_object_get(client_call(bb_connect(bb), "Prepare",
-                                    with(prepare_parameters(bb, "vm9"), "timeout_s", json_integer(5))),
-                        "job");
+  job = prepare_for(bb, bb_connect(bb), "vm9", 5);
   migrate(bb, "vm9");
   /* Nobody tells that it comes: it is seen when its time is over, at the latest. */
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
@@ -326,17 +285,10 @@ static void events_that_are_lost_are_made_up_for(void **state) {
 
 static void a_libvirtd_that_is_away_ends_nothing(void **state) {
   Bb *bb = *state;
-  json_t *job;
-  Client *client;
+  Client *client = lease_start(bb);
   const char *id;
 
-  lease_start(bb);
-  bb_link_slow(bb);
-  client = bb_connect(bb);
-  job = prepare(bb, client, "vm9");
-  id = text_of(job, "id");
-  migrate(bb, "vm9");
-  bb_await_phase(bb, id, "migrating");
+  id = text_of(let_come(bb, client, "vm9"), "id");
   bb_set_host(bb, "a", "reachable", json_false());
   bb_await_phase(bb, id, "recovering");
   bb_set_host(bb, "a", "reachable", json_true());
@@ -376,8 +328,7 @@ static void places_are_counted_with_leases(void **state) {
   const char *id;
 
   bb_configure(bb, "MaxIncoming=1\n");
-  lease_start(bb);
-  client = bb_connect(bb);
+  client = lease_start(bb);
   id = text_of(prepare(bb, client, "vm9"), "id");
   error = client_refused(client, "Prepare", prepare_parameters(bb, "vm8"), "Refused");
   assert_true(json_is_true(json_object_get(finding(error, "INCOMING_LIMIT"), "transient")));
@@ -442,10 +393,8 @@ static void all_that_keeps_it_is_told_at_once(void **state) {
 
 static void a_cordoned_node_takes_none(void **state) {
   Bb *bb = *state;
-  Client *client;
+  Client *client = lease_start(bb);
 
-  lease_start(bb);
-  client = bb_connect(bb);
   client_call(client, "Cordon", NULL);
   client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "NodeCordoned");
 }
@@ -453,10 +402,8 @@ static void a_cordoned_node_takes_none(void **state) {
 static void what_cannot_be_is_refused_by_name(void **state) {
   Bb *bb = *state;
   json_t *error;
-  Client *client;
+  Client *client = lease_start(bb);
 
-  lease_start(bb);
-  client = bb_connect(bb);
   client_refused(client, "Prepare", prepare_parameters(bb, "nobody"), "NoSuchDomain");
   client_refused(client, "Prepare", json_pack("{ss ss}", "domain", "vm9", "source", "nowhere"),
                  "NoSuchTarget");
@@ -482,8 +429,7 @@ static void a_libvirtd_that_hangs_is_an_error_and_holds_nobody_up(void **state) 
   Client *client;
 
   bb_configure(bb, "ConnectTimeout=2s\n");
-  lease_start(bb);
-  client = bb_connect(bb);
+  client = lease_start(bb);
   node(client);
   for (size_t i = 0; i < LENGTH(hosts); i++) {
     json_t *error;
@@ -502,10 +448,8 @@ static void a_libvirtd_that_hangs_is_an_error_and_holds_nobody_up(void **state) 
 static void leases_are_counted_for_prometheus(void **state) {
   Bb *bb = *state;
   const char *text;
-  Client *client;
+  Client *client = lease_start(bb);
 
-  lease_start(bb);
-  client = bb_connect(bb);
   prepare(bb, client, "vm9");
   text = text_of(client_call(client, "GetMetrics", NULL), "text");
   assert_non_null(strstr(text, "\nhandoffd_incoming_limit 2\n"));
