@@ -321,8 +321,12 @@ static const char *what_is_left(const MigSettle *settle, MigVerdict verdict, Mig
   if (touch == MIG_TOUCH_UNDEFINE_SOURCE)
     return "the definition that the migration left at the source could not be removed: undefine it there";
   if (verdict == MIG_VERDICT_SUCCEEDED && holds_a_copy)
-    return "the source still holds the stopped copy that the guest left there: destroy it there, never "
-           "resume it";
+    return settle->record.undefine_source && settle->last.source_defined
+               ? "the source still holds the stopped copy that the guest left there: destroy and undefine it "
+                 "there, "
+                 "never resume it"
+               : "the source still holds the stopped copy that the guest left there: destroy it there, never "
+                 "resume it";
   if (verdict == MIG_VERDICT_AT_SOURCE && settle->seen_there)
     return "the target was seen to have the guest as well, and has it no more: libvirt let the source's copy "
            "go on, "
