@@ -183,7 +183,7 @@ test_libvirtds() {
     close_tcp b
     "$LAB" guest web --memory 64
     ok "a libvirtd that is not to be reached in clear" grep '^TARGET_UNREACHABLE ' <(blockers)
-    target=qemu+tls://lab-b/system?pkipath=/etc/libvirt/pki/libvirtd
+    target="qemu+tls://lab-b/system?pkipath=/etc/libvirt/pki/libvirtd"
     ok "... nor by qemu+tls:// with somebody else's certificate" grep '^TARGET_REFUSES .*certificate' <(blockers)
     give a ours
     give_libvirtd a
