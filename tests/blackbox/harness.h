@@ -63,6 +63,9 @@ void bb_await_status(int fd, const char *text);
 int bb_stop(Bb *bb, int signal);
 bool bb_is_alive(Bb *bb);
 
+/* What the daemon said is worth reading when something went wrong; as TAP's comments. */
+void bb_print_log(Bb *bb);
+
 /* --- the script: see tests/fake/fake-driver.h --- */
 
 void bb_publish(Bb *bb);
