@@ -103,7 +103,7 @@ in_post_copy() { job_is a web .stage post_copy; }
 
 # outcome: of the job, then what the lab says, then what was on the wire
 outcome() {
-    wait_until 60 is_over
+    wait_until 120 is_over
     printf '%s %s %s\n' "$(job a web '[.phase, .failure.cause // "-", .result.running_at] | join(" ")')" \
         "$(truth web '[.running_on[], .bad_pages, .restarts] | join(" ")')" "$(sort "$LAB_DIR/streams" | uniq | xargs)"
     "$LAB" guest-rm web
@@ -115,7 +115,7 @@ failure() { job a web .failure.message; }
 
 # break_post_copy: and the agent is not there when it happens
 break_post_copy() {
-    wait_until 20 in_post_copy
+    wait_until 60 in_post_copy
     agent_end a KILL
     "$LAB" break a
     agent_start a
