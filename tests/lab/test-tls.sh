@@ -71,18 +71,20 @@ watch_wire() {
     "$LAB" exec b python3 -c '
 import socket
 wire = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
-seen = set()
+wire.setsockopt(socket.SOL_SOCKET, 33, 32 << 20)  # SO_RCVBUFFORCE
+begins = {}  # ports: sequence number of the first byte
 while True:
-    packet, address = wire.recvfrom(65536)
-    header = (packet[0] & 15) * 4
-    if address[2] != socket.PACKET_HOST or packet[9] != socket.IPPROTO_TCP:
+    packet, address = wire.recvfrom(256)
+    tcp = packet[(packet[0] & 15) * 4 :]
+    if address[2] != socket.PACKET_HOST or packet[9] != socket.IPPROTO_TCP or address[0] == "lo":
         continue
-    ports = packet[header : header + 4]
-    if packet[header + 13] & 2:  # SYN
-        seen.discard(ports)
-    data = packet[header + (packet[header + 12] >> 4) * 4 :]
-    if data and ports not in seen and 49152 <= int.from_bytes(ports[2:], "big") < 49500 and address[0] != "lo":
-        seen.add(ports)
+    ports, sequence, data = tcp[:4], int.from_bytes(tcp[4:8], "big"), tcp[(tcp[12] >> 4) * 4 :]
+    if not 49152 <= int.from_bytes(ports[2:], "big") < 49500:
+        continue
+    if tcp[13] & 2:  # SYN
+        begins[ports] = (sequence + 1) % 2**32
+    elif data and begins.get(ports) == sequence:
+        del begins[ports]
         print("tls" if data[:2] == b"\x16\x03" else "clear", flush=True)
 ' >>"$LAB_DIR/streams" &
     watcher=$!
