@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files that are replaced as a whole: whoever reads one sees the old text or the new. Nothing here is bound to a thread. */
+/* Files that are read, and replaced, as a whole: whoever reads one sees the old text or the new. Nothing here is bound to a thread. */
 #pragma once
 
 #include <glib.h>
@@ -14,6 +14,10 @@ void files_set_error(GError **error, const char *what, const char *name, int cod
 
 /* False: errno says why. */
 bool files_write_all(int fd, const char *data, size_t size);
+
+/* All of the file in one piece (json_loadfd() reads byte by byte), with a NUL behind. NULL: NOT_FOUND, INVALID_DATA (it is not a
+ * file, or too large), or what else the error says. */
+char *files_read(int directory_fd, const char *name, size_t max_bytes, size_t *ret_size, GError **error);
 
 /* Writes the file beside it and renames it; `sync`: what was written is on the disk before, while the directory is the
  * caller's to sync. */

@@ -9,10 +9,12 @@
  * The queue holds at most one waiting write for each job, and at most HISTORY_READS_MAX reads, in the order in which they were asked
  * for: who reads sees what was queued to be written before.
  *
- * Locks: `mutex` guards queue, writes, n_reads, busy and quit. It is never held over I/O or a callback. */
+ * The queue's mutex guards writes and n_reads as well. */
 #include "agent/historystore.h"
 
+#include "agent/diskqueue.h"
 #include "agent/files.h"
+#include "agent/post.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +22,6 @@
 #include <gio/gio.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SUFFIX          ".json"
@@ -48,14 +49,9 @@ struct HistoryStore {
   uint64_t gap_ms;
   HistoryStoreHooks hooks;
   int directory_fd;
-  GThread *thread;
-  GMutex mutex;
-  GCond cond;
-  GQueue queue;       /* Task */
-  GHashTable *writes; /* id → the TASK_WRITE that waits */
+  DiskQueue queue;    /* of Task */
+  GHashTable *writes; /* id → the TASK_WRITE that waits; this and the next under the queue's mutex */
   unsigned n_reads;
-  bool busy;
-  bool quit;
 };
 
 static void task_free(Task *task) {
@@ -82,39 +78,6 @@ static bool write_file(HistoryStore *store, const char *id, const char *text, bo
   return true;
 }
 
-/* NULL without an error: there is no such file. */
-static char *read_file(HistoryStore *store, const char *name, size_t *ret_length, GError **error) {
-  int fd = openat(store->directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  g_autofree char *text = NULL;
-  struct stat st;
-  size_t length = 0;
-  ssize_t n = 0;
-
-  if (fd < 0) {
-    if (errno != ENOENT)
-      files_set_error(error, "open", name, errno);
-    return NULL;
-  }
-  if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_BYTES_MAX) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it is not a file, or over %d KiB",
-                FILE_BYTES_MAX / 1024);
-    close(fd);
-    return NULL;
-  }
-  text = g_malloc((gsize)st.st_size + 1);
-  while (length < (size_t)st.st_size &&
-         ((n = read(fd, text + length, (size_t)st.st_size - length)) > 0 || (n < 0 && errno == EINTR)))
-    length += n > 0 ? (size_t)n : 0;
-  if (n < 0)
-    files_set_error(error, "read", name, errno);
-  close(fd);
-  if (n < 0)
-    return NULL;
-  text[length] = '\0';
-  *ret_length = length;
-  return g_steal_pointer(&text);
-}
-
 History *history_store_load(HistoryStore *store, const char *id, GError **error) {
   g_autofree char *name = g_strconcat(id, SUFFIX, NULL);
   g_autofree char *bad = g_strconcat(name, BAD, NULL);
@@ -125,14 +88,18 @@ History *history_store_load(HistoryStore *store, const char *id, GError **error)
 
   if (!store)
     return NULL;
-  text = read_file(store, name, &length, &local);
-  if (text)
+  text = files_read(store->directory_fd, name, FILE_BYTES_MAX, &length, &local);
+  if (text) {
     history = history_from_text(text, length, id, store->gap_ms, &local);
+    g_prefix_error(&local, "%s: ", name);
+  }
+  if (g_error_matches(local, G_IO_ERROR, G_IO_ERROR_NOT_FOUND))
+    return NULL;
   /* What cannot be read today may be read tomorrow: only what is no history is set aside. */
   if (g_error_matches(local, G_IO_ERROR, G_IO_ERROR_INVALID_DATA))
     renameat(store->directory_fd, name, store->directory_fd, bad);
   if (local)
-    g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", name);
+    g_propagate_error(error, g_steal_pointer(&local));
   return history;
 }
 
@@ -183,8 +150,6 @@ static gboolean deliver(gpointer data) {
 }
 
 static void run_task(HistoryStore *store, Task *task) {
-  GSource *source;
-
   switch (task->kind) {
   case TASK_WRITE:
     write_file(store, task->id, task->text, task->last, &task->error);
@@ -197,37 +162,21 @@ static void run_task(HistoryStore *store, Task *task) {
     task->history = history_store_load(store, task->id, &task->error);
     break;
   }
-  source = g_idle_source_new();
-  g_source_set_priority(source, G_PRIORITY_DEFAULT);
-  g_source_set_callback(source, deliver, task, (GDestroyNotify)task_free);
-  g_source_attach(source, store->context);
-  g_source_unref(source);
+  post_to(store->context, deliver, task, (GDestroyNotify)task_free);
 }
 
 static gpointer history_thread(gpointer data) {
   HistoryStore *store = data;
-  Task *task;
 
-  g_mutex_lock(&store->mutex);
-  for (;;) {
-    while (g_queue_is_empty(&store->queue) && !store->quit)
-      g_cond_wait(&store->cond, &store->mutex);
-    task = g_queue_pop_head(&store->queue);
-    if (!task)
-      break;
+  while (disk_queue_wait(&store->queue)) {
+    Task *task = g_queue_pop_head(&store->queue.items);
+
     if (task->kind == TASK_WRITE)
       g_hash_table_remove(store->writes, task->id);
     store->n_reads -= task->kind == TASK_READ;
-    store->busy = true;
-    g_mutex_unlock(&store->mutex);
-
+    g_mutex_unlock(&store->queue.mutex);
     run_task(store, task);
-
-    g_mutex_lock(&store->mutex);
-    store->busy = false;
-    g_cond_broadcast(&store->cond);
   }
-  g_mutex_unlock(&store->mutex);
   return NULL;
 }
 
@@ -240,11 +189,6 @@ static Task *task_new(HistoryStore *store, TaskKind kind, const char *id) {
   return task;
 }
 
-static void push(HistoryStore *store, Task *task) {
-  g_queue_push_tail(&store->queue, task);
-  g_cond_broadcast(&store->cond);
-}
-
 void history_store_write(HistoryStore *store, const char *id, char *text, bool last) {
   Task *task;
 
@@ -252,7 +196,7 @@ void history_store_write(HistoryStore *store, const char *id, char *text, bool l
     g_free(text);
     return;
   }
-  g_mutex_lock(&store->mutex);
+  g_mutex_lock(&store->queue.mutex);
   task = g_hash_table_lookup(store->writes, id);
   if (task) {
     g_free(task->text);
@@ -263,9 +207,9 @@ void history_store_write(HistoryStore *store, const char *id, char *text, bool l
     task->text = text;
     task->last = last;
     g_hash_table_insert(store->writes, task->id, task);
-    push(store, task);
+    disk_queue_push(&store->queue, task);
   }
-  g_mutex_unlock(&store->mutex);
+  g_mutex_unlock(&store->queue.mutex);
 }
 
 void history_store_remove(HistoryStore *store, const char *id) {
@@ -273,16 +217,16 @@ void history_store_remove(HistoryStore *store, const char *id) {
 
   if (!store)
     return;
-  g_mutex_lock(&store->mutex);
+  g_mutex_lock(&store->queue.mutex);
   /* A write that still waits would come before this; one that is asked for later comes after it. */
   waiting = g_hash_table_lookup(store->writes, id);
   if (waiting) {
     g_hash_table_remove(store->writes, id);
-    g_queue_remove(&store->queue, waiting);
+    g_queue_remove(&store->queue.items, waiting);
     task_free(waiting);
   }
-  push(store, task_new(store, TASK_REMOVE, id));
-  g_mutex_unlock(&store->mutex);
+  disk_queue_push(&store->queue, task_new(store, TASK_REMOVE, id));
+  g_mutex_unlock(&store->queue.mutex);
 }
 
 bool history_store_read(HistoryStore *store, const char *id, HistoryReadFunc func, gpointer user_data,
@@ -290,7 +234,7 @@ bool history_store_read(HistoryStore *store, const char *id, HistoryReadFunc fun
   Task *task;
   bool taken;
 
-  g_mutex_lock(&store->mutex);
+  g_mutex_lock(&store->queue.mutex);
   taken = store->n_reads < HISTORY_READS_MAX;
   if (taken) {
     store->n_reads++;
@@ -298,9 +242,9 @@ bool history_store_read(HistoryStore *store, const char *id, HistoryReadFunc fun
     task->func = func;
     task->user_data = user_data;
     task->free_user_data = free_user_data;
-    push(store, task);
+    disk_queue_push(&store->queue, task);
   }
-  g_mutex_unlock(&store->mutex);
+  g_mutex_unlock(&store->queue.mutex);
   return taken;
 }
 
@@ -323,37 +267,15 @@ HistoryStore *history_store_open(const char *directory, GMainContext *context, u
   store->hooks = *hooks;
   store->directory_fd = directory_fd;
   store->writes = g_hash_table_new(g_str_hash, g_str_equal);
-  g_mutex_init(&store->mutex);
-  g_cond_init(&store->cond);
-  g_queue_init(&store->queue);
-  store->thread = g_thread_new("history", history_thread, store);
+  disk_queue_start(&store->queue, "history", history_thread, store);
   return store;
 }
 
 void history_store_close(HistoryStore *store) {
-  gint64 until;
-  bool idle;
-
-  if (!store)
+  if (!store || !disk_queue_close(&store->queue, CLOSE_WAIT_USEC))
     return;
-  until = g_get_monotonic_time() + CLOSE_WAIT_USEC;
-  g_mutex_lock(&store->mutex);
-  store->quit = true;
-  g_cond_broadcast(&store->cond);
-  while (store->busy || !g_queue_is_empty(&store->queue))
-    if (!g_cond_wait_until(&store->cond, &store->mutex, until))
-      break;
-  idle = !store->busy && g_queue_is_empty(&store->queue);
-  g_mutex_unlock(&store->mutex);
-
-  /* A disk that hangs keeps its thread, and with it the store: the process is about to end. */
-  if (!idle)
-    return;
-  g_thread_join(store->thread);
   close(store->directory_fd);
   g_hash_table_unref(store->writes);
-  g_mutex_clear(&store->mutex);
-  g_cond_clear(&store->cond);
   g_main_context_unref(store->context);
   g_free(store);
 }

@@ -10,6 +10,8 @@
  * state that the main thread sees is posted to it and needs no lock. */
 #include "agent/hypervisor.h"
 
+#include "agent/post.h"
+
 #include <string.h>
 
 #define BACKOFF_MIN_MS 200
@@ -78,15 +80,6 @@ static void conn_unref(HypervisorConn *conn) {
   g_free(conn);
 }
 
-static void post(Hypervisor *hypervisor, GSourceFunc func, gpointer data, GDestroyNotify destroy) {
-  GSource *source = g_idle_source_new();
-
-  g_source_set_priority(source, G_PRIORITY_DEFAULT);
-  g_source_set_callback(source, func, data, destroy);
-  g_source_attach(source, hypervisor->context);
-  g_source_unref(source);
-}
-
 static gboolean deliver_state(gpointer data) {
   StatePost *posted = data;
   Hypervisor *hypervisor = posted->hypervisor;
@@ -125,7 +118,7 @@ static void post_state(Hypervisor *hypervisor, bool reachable, MigHostFacts *fac
     posted->state.facts = *facts;
     *facts = (MigHostFacts){0};
   }
-  post(hypervisor, deliver_state, posted, state_post_free);
+  post_to(hypervisor->context, deliver_state, posted, state_post_free);
 }
 
 static gboolean deliver_event(gpointer data) {
@@ -163,7 +156,7 @@ static void on_event(const MigVirtEvent *event, gpointer user_data) {
   posted = g_new0(EventPost, 1);
   posted->hypervisor = hypervisor_ref(hypervisor);
   posted->event = *event;
-  post(hypervisor, deliver_event, posted, event_post_free);
+  post_to(hypervisor->context, deliver_event, posted, event_post_free);
 }
 
 /* Waits for so long, or until it is time to stop: true then. Called with the lock. */

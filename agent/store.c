@@ -11,10 +11,12 @@
  * takes its callbacks along, for what is durable in the new record is durable of the old. So the queue is bounded
  * by the number of jobs.
  *
- * Locks: `mutex` guards queue, by_id, busy and quit. It is never held over I/O or a callback. */
+ * The queue's mutex guards by_id as well. */
 #include "agent/store.h"
 
+#include "agent/diskqueue.h"
 #include "agent/files.h"
+#include "agent/post.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +25,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define RECORD_SUFFIX    ".json"
@@ -48,13 +49,8 @@ struct Store {
   GMainContext *context;
   int directory_fd; /* of jobs/ */
   int lock_fd;
-  GThread *thread;
-  GMutex mutex;
-  GCond cond;
-  GQueue queue;      /* StoreItem */
-  GHashTable *by_id; /* id → the StoreItem that waits */
-  bool busy;
-  bool quit;
+  DiskQueue queue;   /* of StoreItem */
+  GHashTable *by_id; /* id → the StoreItem that waits; under the queue's mutex */
 };
 
 static void store_item_free(StoreItem *item) {
@@ -103,18 +99,11 @@ static gboolean deliver(gpointer data) {
   return G_SOURCE_REMOVE;
 }
 
-static void post(StoreItem *item) {
-  GSource *source;
-
-  if (item->callbacks->len == 0) {
+static void answer(StoreItem *item) {
+  if (item->callbacks->len == 0)
     store_item_free(item);
-    return;
-  }
-  source = g_idle_source_new();
-  g_source_set_priority(source, G_PRIORITY_DEFAULT);
-  g_source_set_callback(source, deliver, item, (GDestroyNotify)store_item_free);
-  g_source_attach(source, item->store->context);
-  g_source_unref(source);
+  else
+    post_to(item->store->context, deliver, item, (GDestroyNotify)store_item_free);
 }
 
 static void run_batch(Store *store, GQueue *batch) {
@@ -133,50 +122,36 @@ static void run_batch(Store *store, GQueue *batch) {
   while ((item = g_queue_pop_head(batch))) {
     if (code && !item->error)
       files_set_error(&item->error, "sync the directory of", item->id, code);
-    post(item);
+    answer(item);
   }
 }
 
 static gpointer store_thread(gpointer data) {
   Store *store = data;
 
-  g_mutex_lock(&store->mutex);
-  for (;;) {
-    GQueue batch = G_QUEUE_INIT;
-    StoreItem *item;
+  while (disk_queue_wait(&store->queue)) {
+    GQueue batch = store->queue.items;
 
-    while (g_queue_is_empty(&store->queue) && !store->quit)
-      g_cond_wait(&store->cond, &store->mutex);
-    if (g_queue_is_empty(&store->queue))
-      break;
-    while ((item = g_queue_pop_head(&store->queue)))
-      g_queue_push_tail(&batch, item);
+    g_queue_init(&store->queue.items);
     g_hash_table_remove_all(store->by_id);
-    store->busy = true;
-    g_mutex_unlock(&store->mutex);
-
+    g_mutex_unlock(&store->queue.mutex);
     run_batch(store, &batch);
-
-    g_mutex_lock(&store->mutex);
-    store->busy = false;
-    g_cond_broadcast(&store->cond);
   }
-  g_mutex_unlock(&store->mutex);
   return NULL;
 }
 
 static void enqueue(Store *store, const char *id, json_t *record, StoreDoneFunc done, gpointer user_data) {
   StoreItem *item;
 
-  g_mutex_lock(&store->mutex);
+  g_mutex_lock(&store->queue.mutex);
   item = g_hash_table_lookup(store->by_id, id);
   if (!item) {
     item = g_new0(StoreItem, 1);
     item->store = store;
     item->id = g_strdup(id);
     item->callbacks = g_array_new(FALSE, FALSE, sizeof(StoreCallback));
-    g_queue_push_tail(&store->queue, item);
     g_hash_table_insert(store->by_id, item->id, item);
+    disk_queue_push(&store->queue, item);
   }
   if (item->record)
     json_decref(item->record);
@@ -186,8 +161,7 @@ static void enqueue(Store *store, const char *id, json_t *record, StoreDoneFunc 
 
     g_array_append_val(item->callbacks, callback);
   }
-  g_cond_broadcast(&store->cond);
-  g_mutex_unlock(&store->mutex);
+  g_mutex_unlock(&store->queue.mutex);
 }
 
 void store_write(Store *store, const char *id, json_t *record, StoreDoneFunc done, gpointer user_data) {
@@ -236,91 +210,29 @@ Store *store_open(const char *directory, GMainContext *context, GError **error) 
   store->directory_fd = directory_fd;
   store->lock_fd = lock_fd;
   store->by_id = g_hash_table_new(g_str_hash, g_str_equal);
-  g_mutex_init(&store->mutex);
-  g_cond_init(&store->cond);
-  g_queue_init(&store->queue);
-  store->thread = g_thread_new("store", store_thread, store);
+  disk_queue_start(&store->queue, "store", store_thread, store);
   return store;
 }
 
 void store_close(Store *store) {
-  gint64 until;
-  bool idle;
-
-  if (!store)
+  if (!store || !disk_queue_close(&store->queue, CLOSE_WAIT_USEC))
     return;
-  until = g_get_monotonic_time() + CLOSE_WAIT_USEC;
-  g_mutex_lock(&store->mutex);
-  store->quit = true;
-  g_cond_broadcast(&store->cond);
-  while (store->busy || !g_queue_is_empty(&store->queue))
-    if (!g_cond_wait_until(&store->cond, &store->mutex, until))
-      break;
-  idle = !store->busy && g_queue_is_empty(&store->queue);
-  g_mutex_unlock(&store->mutex);
-
-  /* A disk that hangs keeps its thread, and with it the store: the process is about to end. */
-  if (!idle)
-    return;
-  g_thread_join(store->thread);
   close(store->directory_fd);
   close(store->lock_fd);
   g_hash_table_unref(store->by_id);
-  g_mutex_clear(&store->mutex);
-  g_cond_clear(&store->cond);
   g_main_context_unref(store->context);
   g_free(store);
 }
 
-/* All of the file in one piece (json_loadfd() reads byte by byte); `size` is its size at most, and what was read. NULL: errno
- * says why. */
-static char *read_all(int fd, size_t *size) {
-  g_autofree char *data = g_malloc(*size + 1);
-  size_t at = 0;
-
-  while (at < *size) {
-    ssize_t n = read(fd, data + at, *size - at);
-
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0)
-      return NULL;
-    if (n == 0)
-      break;
-    at += (size_t)n;
-  }
-  *size = at;
-  return g_steal_pointer(&data);
-}
-
 static json_t *read_record(int directory_fd, const char *name, GError **error) {
-  int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   g_autofree char *text = NULL;
   json_error_t json_error;
-  struct stat st;
   json_t *record;
   size_t size;
 
-  if (fd < 0 || fstat(fd, &st) < 0) {
-    files_set_error(error, "open", name, errno);
-    if (fd >= 0)
-      close(fd);
+  text = files_read(directory_fd, name, RECORD_BYTES_MAX, &size, error);
+  if (!text)
     return NULL;
-  }
-  if (!S_ISREG(st.st_mode) || st.st_size > RECORD_BYTES_MAX) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is no record: not a file, or over 1 MiB",
-                name);
-    close(fd);
-    return NULL;
-  }
-  size = (size_t)st.st_size;
-  text = read_all(fd, &size);
-  if (!text) {
-    files_set_error(error, "read", name, errno);
-    close(fd);
-    return NULL;
-  }
-  close(fd);
   record = json_loadb(text, size, JSON_REJECT_DUPLICATES, &json_error);
   if (!record)
     g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is no record: %s at byte %d", name,

@@ -19,6 +19,8 @@
  * is not flooded. */
 #include "agent/worker-private.h"
 
+#include "agent/post.h"
+
 typedef struct Post {
   Worker *worker;
   WorkerReport report;
@@ -68,14 +70,10 @@ static void post_free(gpointer data) {
 
 void worker_post(Worker *worker, const WorkerReport *report) {
   Post *posted = g_new0(Post, 1);
-  GSource *source = g_idle_source_new();
 
   posted->worker = worker_ref(worker);
   posted->report = *report;
-  g_source_set_priority(source, G_PRIORITY_DEFAULT);
-  g_source_set_callback(source, deliver, posted, post_free);
-  g_source_attach(source, worker->context);
-  g_source_unref(source);
+  post_to(worker->context, deliver, posted, post_free);
 }
 
 uint64_t worker_now_ms(void) {

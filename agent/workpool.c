@@ -3,6 +3,8 @@
  * is late, since a libvirtd hangs, finds its question answered and drops what it has. */
 #include "agent/workpool.h"
 
+#include "agent/post.h"
+
 struct WorkPool {
   const WorkOps *ops;
   GMainContext *context;
@@ -61,21 +63,12 @@ static gboolean time_out(gpointer data) {
   return G_SOURCE_REMOVE;
 }
 
-static void attach(GSource *source, GSourceFunc func, Ticket *ticket) {
-  g_source_set_priority(source, G_PRIORITY_DEFAULT);
-  g_source_set_callback(source, func, ticket_ref(ticket), ticket_unref);
-  g_source_attach(source, ticket->context);
-}
-
 static void run(gpointer data, gpointer user_data) {
   Ticket *ticket = data;
-  GSource *source;
 
   if (!g_atomic_int_get(&ticket->answered)) {
     ticket->ops->run(ticket->work);
-    source = g_idle_source_new();
-    attach(source, deliver, ticket);
-    g_source_unref(source);
+    post_to(ticket->context, deliver, ticket_ref(ticket), ticket_unref);
   }
   ticket_unref(ticket);
 }
@@ -117,7 +110,8 @@ bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms) {
   ticket->context = g_main_context_ref(pool->context);
   ticket->work = work;
   ticket->timer = g_timeout_source_new(timeout_ms);
-  attach(ticket->timer, time_out, ticket);
+  g_source_set_callback(ticket->timer, time_out, ticket_ref(ticket), ticket_unref);
+  g_source_attach(ticket->timer, ticket->context);
   g_hash_table_add(pool->waiting, ticket);
   g_thread_pool_push(pool->threads, ticket_ref(ticket), NULL);
   return true;
