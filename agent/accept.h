@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What Start and Prepare have in common: the request key, the limit of jobs, the answer. */
+/* What Start and Prepare have in common, and Drain in part: the request key, the limit of jobs, the answer. */
 #pragma once
 
 #include "agent/agent.h"

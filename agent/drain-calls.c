@@ -5,12 +5,11 @@
  * have changed since. So one that reads slowly is told less often, and misses nothing that still holds. */
 #include "agent/drain-private.h"
 
+#include "agent/accept.h"
 #include "agent/log.h"
 #include "agent/methods.h"
 
 #include <string.h>
-
-#define REQUEST_KEY_MAX 128
 
 typedef struct Watcher {
   Drain *drain;
@@ -121,18 +120,12 @@ static void save_and(Drain *drain, VarlinkCall *call, StoreDoneFunc done) {
 /* --- Drain --- */
 
 static bool take_request_key(Drain *drain, VarlinkCall *call, json_t *parameters) {
-  const char *key = json_string_value(json_object_get(parameters, "request_key"));
-  bool ok = true;
+  RequestKey key;
 
-  if (!key)
-    return true;
-  for (const char *p = key; *p; p++)
-    ok = ok && g_ascii_isprint(*p);
-  if (!ok || !*key || strlen(key) > REQUEST_KEY_MAX) {
-    varlink_call_invalid_parameter(call, "request_key");
+  if (!request_key_take(call, parameters, &key))
     return false;
-  }
-  drain->request_key = g_strdup(key);
+  drain->request_key = key.key;
+  drain->digest = key.digest;
   return true;
 }
 
@@ -163,19 +156,6 @@ static bool take_goals(Drain *drain, VarlinkCall *call, json_t *parameters) {
 
   return asked_take_goals(drain->agent, call, parameters, &drain->asked) &&
          asked_resolve_goals(drain->agent, call, &drain->asked, NULL, &unused);
-}
-
-/* Of all that was asked for but the key itself. */
-static char *digest_of(json_t *parameters) {
-  json_t *copy = json_copy(parameters);
-  char *text, *digest;
-
-  json_object_del(copy, "request_key");
-  text = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
-  digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
-  free(text);
-  json_decref(copy);
-  return digest;
 }
 
 static void refuse_busy(VarlinkCall *call, const Drain *drain) {
@@ -247,7 +227,6 @@ void methods_drain(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   Drain *drain = drain_new(agent);
 
   drain->by = methods_describe_peer(call);
-  drain->digest = digest_of(parameters);
   if (!take_request_key(drain, call, parameters) || answer_known(drain, call, agent->drain) ||
       !take_targets(drain, call, json_object_get(parameters, "targets")) ||
       !take_goals(drain, call, parameters)) {
