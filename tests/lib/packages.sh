@@ -30,6 +30,7 @@ systemd-container   | test  | systemd-nspawn, to boot the units
 dbus                | test  | what is booted needs it; a bus for a logind of our own
 polkitd             | test  | libvirt asks it who may connect
 socat               | test  | raw bytes to a socket
+openssl             | test  | certificates for TLS
 bc                  | test  | sums with a fraction
 gdb                 | test  | stacks of what hangs
 git                 | test  | which files are ours
