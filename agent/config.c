@@ -321,6 +321,22 @@ static void on_complaint(const ConfigPlace *place, const char *text, gpointer us
   warn(reader, "%s", text);
 }
 
+/* With all of the node's bandwidth to itself no guest would be through its memory once. Who says nothing of the deadline
+ * has the node's, of which it is said once. */
+static void check_deadline(Reader *reader, const ConfigPolicy *given, const MigPolicy *policy) {
+  uint64_t s_per_gib = mig_policy_get(policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
+  uint64_t cap = reader->config->max_bandwidth_bytes_per_s;
+  bool own = given == &reader->config->node_policy ||
+             (given->policy.set & (UINT32_C(1) << MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB));
+  if (!own || cap == 0 || s_per_gib == 0 || cap >= MIG_GIB_BYTES / s_per_gib)
+    return;
+  g_autofree char *text = g_strdup_printf("a GiB takes %" G_GUINT64_FORMAT
+                                          " s with MaxBandwidth=, and CompletionTimeoutPerGiB= has a "
+                                          "move aborted after %" G_GUINT64_FORMAT " s",
+                                          MIG_GIB_BYTES / cap, s_per_gib);
+  warn_at(reader, given->place ? given->place : "[Agent]", text);
+}
+
 /* What can be said only once all is read. */
 static void check_whole(Reader *reader) {
   Config *config = reader->config;
@@ -348,6 +364,7 @@ static void check_whole(Reader *reader) {
           g_strdup_printf("[Policy%s%.80s]: %s", i ? " " : "", i ? given->name : "", conflicts[k]->message);
       warn_at(reader, given->place, text);
     }
+    check_deadline(reader, given, &policy);
   }
   if (reader->dropped > 0)
     g_ptr_array_add(config->warnings, g_strdup_printf("and %u more", reader->dropped));

@@ -156,6 +156,17 @@ static const struct Line {
      "handoffd.conf:2: Match= belongs into a [Policy NAME]"},
     {"keys that exclude each other on any host", "\n[Policy gold]\nAllowPostCopy=yes\nTunnelled=yes\n",
      "handoffd.conf:2: [Policy gold]: a tunnelled stream has no way back"},
+    {"no bandwidth for the deadline", "[Agent]\nMaxBandwidth=7000000\n",
+     "[Agent]: a GiB takes 153 s with MaxBandwidth=, and CompletionTimeoutPerGiB= has a move aborted after "
+     "150 s"},
+    {"just enough of it", "[Agent]\nMaxBandwidth=7158278\n", NULL},
+    {"a deadline that is given the time",
+     "[Agent]\nMaxBandwidth=7000000\n[Policy]\nCompletionTimeoutPerGiB=154\n", NULL},
+    {"no deadline at all", "[Agent]\nMaxBandwidth=1\n[Policy]\nCompletionTimeoutPerGiB=0\n", NULL},
+    {"a policy without the time",
+     "[Agent]\nMaxBandwidth=8000000\n[Policy gold]\nMaxPause=1s\n[Policy rash]\nCompletionTimeoutPerGiB=9\n",
+     "handoffd.conf:5: a GiB takes 134 s with MaxBandwidth=, and CompletionTimeoutPerGiB= has a move aborted "
+     "after 9 s"},
     {"keys that a newer QEMU takes together", "[Policy gold]\nAllowPostCopy=yes\nParallelConnections=2\n",
      NULL},
 };
