@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# TLS with real certificates: for the guest's memory, where what goes over the wire is seen there, not asked for; and between
+# TLS with real certificates: for memory and disks, where what goes over the wire is seen there, not asked for; and between
 # the libvirtds.
 set -u
 # shellcheck source=lib/tap.sh
@@ -64,6 +64,21 @@ configure() {
     "$LAB" libvirtd "$1" start
 }
 
+# --- a disk that both nodes have for themselves ---
+
+images=/var/lib/libvirt/images
+sum_at() { "$LAB" exec "$1" sha256sum "$images/web.img"; }
+
+have_disk() {
+    "$LAB" exec a mkdir -p "$images"
+    "$LAB" exec b mkdir -p "$images"
+    "$LAB" exec a dd if=/dev/urandom of="$images/web.img" bs=1M count=16 status=none
+    "$LAB" exec b truncate --size 16M "$images/web.img"
+    printf "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='none'/><source file='%s'/>%s</disk>" \
+        "$images/web.img" "<target dev='vda' bus='virtio'/>" >"$LAB_DIR/devices"
+    devices=(--xml-extra "$LAB_DIR/devices")
+}
+
 # --- moves ---
 
 # What each stream from a to b begins with: a TLS handshake, or anything else.
@@ -72,7 +87,7 @@ watch_wire() {
 import socket
 wire = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
 wire.setsockopt(socket.SOL_SOCKET, 33, 32 << 20)  # SO_RCVBUFFORCE
-begins = {}  # ports: sequence number of the first byte
+begins = {}  # ports: sequence number of the next byte, and what came before
 while True:
     packet, address = wire.recvfrom(256)
     tcp = packet[(packet[0] & 15) * 4 :]
@@ -82,10 +97,16 @@ while True:
     if not 49152 <= int.from_bytes(ports[2:], "big") < 49500:
         continue
     if tcp[13] & 2:  # SYN
-        begins[ports] = (sequence + 1) % 2**32
-    elif data and begins.get(ports) == sequence:
-        del begins[ports]
-        print("tls" if data[:2] == b"\x16\x03" else "clear", flush=True)
+        begins[ports] = (sequence + 1) % 2**32, b""
+    elif data and begins.get(ports, (None,))[0] == sequence:
+        begin = begins.pop(ports)[1] + data
+        # Who copies disks (NBD) first says its flags, and as its first option, 5, that it wants TLS.
+        if begin[:3] == bytes(3) and len(begin) < 16:
+            begins[ports] = (sequence + len(data)) % 2**32, begin
+        elif begin[:2] == b"\x16\x03" or begin[4:16] == b"IHAVEOPT\0\0\0\5":
+            print("tls", flush=True)
+        else:
+            print("clear", flush=True)
 ' >>"$LAB_DIR/streams" &
     watcher=$!
 }
@@ -94,7 +115,7 @@ while True:
 begin() {
     local goal options=()
     for goal; do options+=(-o "$goal"); done
-    "$LAB" guest web --memory 192 --ws 100 --rate "$rate"
+    "$LAB" guest web --memory 192 --ws 100 --rate "$rate" "${devices[@]}"
     "$LAB" mark web >/dev/null
     : >"$LAB_DIR/streams"
     ctl a migrate web "$target" --detach "${options[@]}" "${by_forwarder[@]}" >/dev/null
@@ -111,6 +132,7 @@ outcome() {
     "$LAB" guest-rm web
 }
 
+kind_for() { if [[ $1 == tls=no ]]; then echo clear; else echo tls; fi; }
 told_in_clear() { job a web '.events[].message' | grep -o '^not encrypted: .* has no certificates'; }
 clear_for() { printf 'not encrypted: begun again without TLS, as tls=yes permits: %s has no certificates' "$1"; }
 failure() { job a web .failure.message; }
@@ -165,6 +187,22 @@ test_both_have_broken() {
         "succeeded - target b 0 0 tls"
 }
 
+test_disks() {
+    local goal sum
+    have_disk
+    for goal in tls=no tls=require; do
+        "$LAB" exec b truncate --size 0 "$images/web.img"
+        "$LAB" exec b truncate --size 16M "$images/web.img"
+        sum=$(sum_at a)
+        begin "$goal" copy_disks=all
+        wait_until 120 is_over
+        is "a disk is copied, $goal: by a stream of its own, and that is $(kind_for $goal), too" \
+            "$(grep -c "$(kind_for $goal)" "$LAB_DIR/streams") $(outcome)" "2 succeeded - target b 0 0 $(kind_for $goal)"
+        is "... and whole" "$(sum_at b)" "$sum"
+    done
+    devices=()
+}
+
 test_another_authority() {
     local goal
     for goal in tls=yes tls=require; do
@@ -207,7 +245,7 @@ configure b
 agent_start a
 watch_wire
 
-rate=5 by_forwarder=()
+devices=() rate=5 by_forwarder=()
 give b ours
 test_source_without
 take_away b
@@ -219,6 +257,7 @@ give b ours
 test_both_have_broken
 rate=5 by_forwarder=()
 test_both_have
+test_disks
 give b theirs
 test_another_authority
 test_libvirtds
