@@ -94,6 +94,8 @@ static void what_libvirt_was_heard_to_say_is_understood(void **state) {
       {VIR_FROM_QEMU, 9,
        "operation failed: job 'migration out' failed: The certificate hasn't got a known issuer",
        MIG_VIRT_ERROR_DENIED},
+      {VIR_FROM_NONE, 38, "cannot limit locked memory of process 126 to 201326592: Operation not permitted",
+       MIG_VIRT_ERROR_DENIED},
       {VIR_FROM_QEMU, 81, "Unsafe migration: Migration without shared storage is unsafe",
        MIG_VIRT_ERROR_UNSUPPORTED},
       {VIR_FROM_NONE, 5, "no connection driver available for bogus:///", MIG_VIRT_ERROR_INVALID},
