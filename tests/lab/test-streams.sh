@@ -62,4 +62,5 @@ travels "three connections beside it" "multifd 4" parallel_connections=3
 travels "compressed" "xbzrle 1" compression=xbzrle
 travels "inside libvirtd's own connection" 0 tunnelled=yes
 test_without_a_copy
+agent_end a TERM
 done_testing

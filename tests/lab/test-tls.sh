@@ -262,4 +262,5 @@ give b theirs
 test_another_authority
 test_libvirtds
 kill "$watcher"
+agent_end a TERM
 done_testing

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Goals that are seen on the hypervisors alone: where the domain is defined afterwards, and what QEMU was told of limits.
+set -u
+# shellcheck source=lib/tap.sh
+. "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
+# shellcheck source=lib/agent.sh
+. "$TAP_HOME/lib/agent.sh"
+
+is_over() { [[ $(job a web .phase) == @(succeeded|failed|aborted) ]]; }
+
+# move GOAL...: and what came of it
+move() {
+    local goal options=()
+    for goal; do options+=(-o "$goal"); done
+    "$LAB" mark web >/dev/null
+    ctl a migrate web "$target" --detach "${options[@]}" >/dev/null
+    wait_until 60 is_over
+    printf '%s %s\n' "$(job a web '[.phase, .failure.cause // "-", .result.running_at] | join(" ")')" \
+        "$(truth web '[.running_on[], .bad_pages] | join(" ")')"
+}
+
+# How each node knows the domain: NODE state persistent, one after the other.
+known() {
+    local node
+    for node in a b; do
+        "$LAB" virsh "$node" dominfo web 2>/dev/null |
+            awk -F': *' -v node="$node" '$1 == "State" {state = $2} $1 == "Persistent" {print node, state, $2}'
+    done | xargs
+}
+
+forget() {
+    "$LAB" guest-rm web
+    "$LAB" virsh a undefine web >/dev/null 2>&1
+    "$LAB" virsh b undefine web >/dev/null 2>&1
+}
+
+# leaves NAME KNOWN GUEST_OPTION GOAL...
+leaves() {
+    local name=$1 expected=$2 option=$3
+    # shellcheck disable=SC2086  # none, or one
+    "$LAB" guest web --memory 64 $option
+    is "$name: it moves" "$(move "${@:4}")" "succeeded - target b 0"
+    is "... and is known there" "$(known)" "$expected"
+    forget
+}
+
+told() { "$LAB" virsh a qemu-monitor-command web '{"execute": "query-migrate-parameters"}' | jq "$1"; }
+
+bandwidth_is() { [[ $(told '.return["max-bandwidth"]') == "$1" ]]; }
+
+test_limits() {
+    "$LAB" guest web --memory 256 --ws 16 --rate 1
+    ctl a migrate web "$target" --detach -o max_downtime_ms=123 -o bandwidth_bytes_per_s=8M \
+        -o allow_post_copy=yes -o post_copy_bandwidth_bytes_per_s=32M -o completion_timeout_s_per_gib=0 >/dev/null
+    wait_until 30 job_is a web '(.progress.memory_processed_bytes // 0) > 0' true
+    is "limits are QEMU's from the beginning" \
+        "$(told '.return | [.["downtime-limit"] <= 123, .["max-bandwidth"], .["max-postcopy-bandwidth"]] | join(" ")')" '"true 8388608 33554432"'
+    ctl a tune web bandwidth_bytes_per_s=16M >/dev/null
+    ok "... and when they are changed" wait_until 10 bandwidth_is 16777216
+    ctl a abort web >/dev/null
+    wait_until 30 is_over
+    is "... of a move that is then aborted" "$(job a web '[.phase, .failure.cause, .result.running_at] | join(" ")')" "aborted USER_ABORT source"
+    forget
+}
+
+tap_lab
+target=$("$LAB" uri b --tcp)
+agent_start a
+leaves "a domain" "b running yes" ""
+leaves "one that is not to be defined at the target" "b running no" "" persist_target=no
+leaves "one whose definition is to stay" "a shut off yes b running yes" "" undefine_source=no
+leaves "one that nobody has defined" "b running no" --transient
+"$LAB" link 400mbit
+test_limits
+agent_end a TERM
+done_testing
