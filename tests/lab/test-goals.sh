@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Goals that are seen on the hypervisors alone: where the domain is defined afterwards, and what QEMU was told of limits.
+# Goals that are seen on the hypervisors alone: where the domain is defined afterwards, what was copied of its disks, and what
+# QEMU was told of limits.
 set -u
 # shellcheck source=lib/tap.sh
 . "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
@@ -45,6 +46,35 @@ leaves() {
     forget
 }
 
+# --- a disk over an image that both nodes have, each in a directory of its own ---
+
+images=/var/lib/libvirt/images
+# image NODE PROGRAM ARGUMENTS...: of qemu-utils, there
+image() { "$LAB" exec "$1" sh -c 'cd "$1" && shift && "$@"' - "$images" "${@:2}" >/dev/null; }
+
+make_disk() {
+    local node
+    for node in a b; do
+        "$LAB" exec $node mkdir -p "$images"
+        image $node qemu-img create -f qcow2 base.qcow2 16M
+        image $node qemu-io -f qcow2 -c 'write -P 0x11 0 8M' base.qcow2
+        image $node qemu-img create -f qcow2 -F qcow2 -b base.qcow2 web.qcow2
+    done
+    image a qemu-io -f qcow2 -c 'write -P 0x22 1M 1M' web.qcow2
+    printf "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none'/><source file='%s'/>%s</disk>" \
+        "$images/web.qcow2" "<target dev='vda' bus='virtio'/>" >"$LAB_DIR/devices"
+}
+
+test_incremental() {
+    make_disk
+    "$LAB" guest web --memory 64 --xml-extra "$LAB_DIR/devices"
+    is "a disk whose base the target has: it moves" "$(move copy_disks=incremental)" "succeeded - target b 0"
+    ok "... with what was written over it, and what was below" \
+        image b qemu-io -r -U -f qcow2 -c 'read -P 0x11 0 1M' -c 'read -P 0x22 1M 1M' -c 'read -P 0x11 2M 6M' web.qcow2
+    num "... of which no more was copied: bytes" "$("$LAB" exec b du -B1 "$images/web.qcow2" | cut -f1)" '<' 3000000
+    forget
+}
+
 told() { "$LAB" virsh a qemu-monitor-command web '{"execute": "query-migrate-parameters"}' | jq "$1"; }
 
 bandwidth_is() { [[ $(told '.return["max-bandwidth"]') == "$1" ]]; }
@@ -71,6 +101,7 @@ leaves "a domain" "b running yes" ""
 leaves "one that is not to be defined at the target" "b running no" "" persist_target=no
 leaves "one whose definition is to stay" "a shut off yes b running yes" "" undefine_source=no
 leaves "one that nobody has defined" "b running no" --transient
+test_incremental
 "$LAB" link 400mbit
 test_limits
 agent_end a TERM

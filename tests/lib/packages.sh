@@ -31,6 +31,7 @@ dbus                | test  | what is booted needs it; a bus for a logind of our
 polkitd             | test  | libvirt asks it who may connect
 socat               | test  | raw bytes to a socket
 openssl             | test  | certificates for TLS
+qemu-utils          | test  | disks with a base
 bc                  | test  | sums with a fraction
 gdb                 | test  | stacks of what hangs
 git                 | test  | which files are ours
