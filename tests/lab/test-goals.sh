@@ -50,7 +50,7 @@ leaves() {
 
 images=/var/lib/libvirt/images
 # image NODE PROGRAM ARGUMENTS...: of qemu-utils, there
-image() { "$LAB" exec "$1" sh -c 'cd "$1" && shift && "$@"' - "$images" "${@:2}" >/dev/null; }
+image() { "$LAB" exec "$1" env -C "$images" "${@:2}" >/dev/null; }
 
 make_disk() {
     local node
