@@ -66,9 +66,9 @@ class Move:
         self.lab.restart_libvirtd(node)
 
     def libvirtd_stop(self, node, fault):
-        self.lab.run("libvirtd", node, "pause")
-        time.sleep(fault.length_ms / 1000)
         try:
+            self.lab.run("libvirtd", node, "pause")
+            time.sleep(fault.length_ms / 1000)
             self.lab.run("libvirtd", node, "resume")
         except RuntimeError:
             if not any(other.kind.endswith("libvirtd-kill") for other in self.case.faults):
@@ -236,6 +236,15 @@ class Move:
             "start_post_copy: accepted" in event["message"] for event in self.job["events"]
         )
 
+    def ended_by_its_target(self):
+        """A target's libvirtd that was stopped in the switch to post-copy does not know that its guest runs. If the stream breaks
+        before it goes on, it takes the migration for failed, and ends the only copy, which QEMU had kept for a recovery."""
+        struck = {fault.kind for fault, phase, _ in self.fired if phase != "missed"}
+        if "target-libvirtd-stop" not in struck or not struck & {"stream-break", "link-cut"}:
+            return False
+        log = self.lab.run("log", "b", GUEST, check=False)
+        return "Migration paused" in log and "reason=failed" in log.partition("Migration paused")[2]
+
     def outcome(self):
         failure = (self.job or {}).get("failure")
         return failure["cause"] if failure else (self.job or {}).get("phase", "lost")
@@ -323,6 +332,10 @@ class Move:
         if not truth["running_on"] and self.broken_in_the_switch():
             self.note("the stream broke while the guest's devices were on their way, in the switch to post-copy")
             self.remark = "lost by QEMU, in the switch to post-copy"
+            self.died_lawfully = True
+        if not truth["running_on"] and not self.died_lawfully and self.ended_by_its_target():
+            self.note("the target's libvirtd, stopped in the switch to post-copy, ended the guest when it went on")
+            self.remark = "ended by the target's libvirtd, stopped in the switch to post-copy"
             self.died_lawfully = True
         self.note(f"truth: {truth['states']}, silent for {truth['longest_silence_ms']} ms at the longest")
         if self.is_final():
