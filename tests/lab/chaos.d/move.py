@@ -237,13 +237,17 @@ class Move:
         )
 
     def ended_by_its_target(self):
-        """A target's libvirtd that was stopped in the switch to post-copy does not know that its guest runs. If the stream breaks
-        before it goes on, it takes the migration for failed, and ends the only copy, which QEMU had kept for a recovery."""
+        """A target's libvirtd that has not noted yet that its guest runs in post-copy, since it was stopped or killed in the switch
+        or the link was slow, ends the only copy: when it goes on and the stream has broken meanwhile, or when it is started again."""
         struck = {fault.kind for fault, phase, _ in self.fired if phase != "missed"}
-        if "target-libvirtd-stop" not in struck or not struck & {"stream-break", "link-cut"}:
-            return False
         log = self.lab.run("log", "b", GUEST, check=False)
-        return "Migration paused" in log and "reason=failed" in log.partition("Migration paused")[2]
+        if "target-libvirtd-kill" in struck and "reason=daemon" in log:
+            return True
+        return (
+            "target-libvirtd-stop" in struck
+            and not struck.isdisjoint({"stream-break", "link-cut"})
+            and "reason=failed" in log.partition("Migration paused")[2]
+        )
 
     def outcome(self):
         failure = (self.job or {}).get("failure")
@@ -334,8 +338,8 @@ class Move:
             self.remark = "lost by QEMU, in the switch to post-copy"
             self.died_lawfully = True
         if not truth["running_on"] and not self.died_lawfully and self.ended_by_its_target():
-            self.note("the target's libvirtd, stopped in the switch to post-copy, ended the guest when it went on")
-            self.remark = "ended by the target's libvirtd, stopped in the switch to post-copy"
+            self.note("the target's libvirtd, which did not know that the guest ran there, ended it")
+            self.remark = "ended in post-copy by the target's libvirtd"
             self.died_lawfully = True
         self.note(f"truth: {truth['states']}, silent for {truth['longest_silence_ms']} ms at the longest")
         if self.is_final():
