@@ -60,9 +60,7 @@ static void killed_in_the_middle_it_goes_on(void **state) {
   id = g_strdup(text_of(follow.status, "id"));
   for (int moved = 2; moved <= 8; moved += 2) {
     await_count(&follow, "moved", moved);
-    bb_stop(bb, SIGKILL);
-    bb_start(bb);
-    follow = watch_drain(bb);
+    follow = kill_and_start(bb);
     assert_text(follow.status, "id", id);
     client_refused(bb_connect(bb), "Start", bb_start_parameters(bb, "vm7"), "NodeCordoned");
   }

@@ -8,16 +8,14 @@ set -u
 # shellcheck source=lib/agent.sh
 . "$TAP_HOME/lib/agent.sh"
 
-is_over() { [[ $(job a web .phase) == @(succeeded|failed|aborted) ]]; }
-
 # move GOAL...: and what came of it
 move() {
     local goal options=()
     for goal; do options+=(-o "$goal"); done
     "$LAB" mark web >/dev/null
     ctl a migrate web "$target" --detach "${options[@]}" >/dev/null
-    wait_until 60 is_over
-    printf '%s %s\n' "$(job a web '[.phase, .failure.cause // "-", .result.running_at] | join(" ")')" \
+    wait_until 60 job_is_over a web
+    printf '%s %s\n' "$(job_end a web)" \
         "$(truth web '[.running_on[], .bad_pages] | join(" ")')"
 }
 
@@ -89,8 +87,8 @@ test_limits() {
     ctl a tune web bandwidth_bytes_per_s=16M >/dev/null
     ok "... and when they are changed" wait_until 10 bandwidth_is 16777216
     ctl a abort web >/dev/null
-    wait_until 30 is_over
-    is "... of a move that is then aborted" "$(job a web '[.phase, .failure.cause, .result.running_at] | join(" ")')" "aborted USER_ABORT source"
+    wait_until 30 job_is_over a web
+    is "... of a move that is then aborted" "$(job_end a web)" "aborted USER_ABORT source"
     forget
 }
 

@@ -16,8 +16,6 @@ begin() {
 }
 
 moves() { job_is a web '(.progress.memory_processed_bytes // 0) > 20000000' true; }
-is_over() { [[ $(job a web .phase) == @(succeeded|failed|aborted) ]]; }
-
 # How QEMU sends, as it says itself, and over how many connections.
 sends() {
     "$LAB" virsh a qemu-monitor-command web '{"execute": "query-migrate-capabilities"}' |
@@ -26,8 +24,8 @@ sends() {
 }
 
 outcome() {
-    wait_until 120 is_over
-    printf '%s %s\n' "$(job a web '[.phase, .failure.cause // "-", .result.running_at] | join(" ")')" \
+    wait_until 120 job_is_over a web
+    printf '%s %s\n' "$(job_end a web)" \
         "$(truth web '[.running_on[], .bad_pages, .restarts] | join(" ")')"
     "$LAB" guest-rm web
 }

@@ -121,13 +121,12 @@ begin() {
     ctl a migrate web "$target" --detach "${options[@]}" "${by_forwarder[@]}" >/dev/null
 }
 
-is_over() { [[ $(job a web .phase) == @(succeeded|failed|aborted) ]]; }
 in_post_copy() { job_is a web .stage post_copy; }
 
 # outcome: of the job, then what the lab says, then what was on the wire
 outcome() {
-    wait_until 120 is_over
-    printf '%s %s %s\n' "$(job a web '[.phase, .failure.cause // "-", .result.running_at] | join(" ")')" \
+    wait_until 120 job_is_over a web
+    printf '%s %s %s\n' "$(job_end a web)" \
         "$(truth web '[.running_on[], .bad_pages, .restarts] | join(" ")')" "$(sort "$LAB_DIR/streams" | uniq | xargs)"
     "$LAB" guest-rm web
 }
@@ -195,7 +194,7 @@ test_disks() {
         "$LAB" exec b truncate --size 16M "$images/web.img"
         sum=$(sum_at a)
         begin "$goal" copy_disks=all
-        wait_until 120 is_over
+        wait_until 120 job_is_over a web
         is "a disk is copied, $goal: by a stream of its own, and that is $(kind_for $goal), too" \
             "$(grep -c "$(kind_for $goal)" "$LAB_DIR/streams") $(outcome)" "2 succeeded - target b 0 0 $(kind_for $goal)"
         is "... and whole" "$(sum_at b)" "$sum"

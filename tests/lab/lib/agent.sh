@@ -47,3 +47,10 @@ job() { ctl "$1" -j show "$2" | jq -r ".job | $3"; }
 job_is() { # job_is NODE JOB FILTER VALUE, for wait_until
     [[ $(job "$1" "$2" "$3") == "$4" ]]
 }
+
+job_is_over() { # job_is_over NODE JOB, for wait_until
+    [[ $(job "$1" "$2" .phase) == @(succeeded|failed|aborted) ]]
+}
+
+# job_end NODE JOB: phase, cause or "-", and where it says that the guest runs
+job_end() { job "$1" "$2" '[.phase, .failure.cause // "-", .result.running_at] | join(" ")'; }
