@@ -24,13 +24,13 @@ begin() {
 moves() { job_is a "$1" '(.phase == "migrating") and ((.progress.memory_processed_bytes // 0) > 10000000)' true; }
 in_post_copy() { job_is a "$1" .stage post_copy; }
 half_way() { job_is a "$1" '(.stage == "post_copy") and (.progress.memory_remaining_bytes < .progress.memory_total_bytes / 2)' true; }
-is_over() { [[ $(job a "$1" .phase) == @(succeeded|failed|aborted) ]]; }
+is_over() { job_is_over a "$1"; }
 recovering() { job_is a "$1" .phase recovering; }
 
 # ended NAME SECONDS: waits, and prints phase, cause, where it says it runs, and then what the lab says
 ended() {
     wait_until "$2" is_over "$1"
-    printf '%s %s\n' "$(job a "$1" '[.phase, .failure.cause // "-", .result.running_at] | join(" ")')" \
+    printf '%s %s\n' "$(job_end a "$1")" \
         "$(truth "$1" '[.running_on[], .bad_pages, .time_backwards, .restarts] | join(" ")')"
 }
 
