@@ -10,7 +10,15 @@
  * A target is not connected to before there is a way to it over the network: see reachable() in driver.h. So a link that
  * is back is noticed within a second, however long it was away.
  *
- * Locks: `mutex` guards lost, and of each question ended and lost. Not held over calls. */
+ * An *action* dies with the question that it is: in the moment before libvirtd is asked to act the thread looks at the domain once more,
+ * on the same connection, and asks under the mutex whether anybody still waits (guard()). So a libvirtd that hung for an hour and
+ * goes on finds no old order, but for one that lay in its socket already when it hung.
+ *
+ * *The watch.* A target's connection is opened with libvirt's events, and kept from question to question. What happens to the domain
+ * there is heard on it; and since libvirt sends all of it in order, an answer says that nothing was missed before it. A
+ * connection that breaks, or goes with a question that is lost, ends the watch, and the next one begins another.
+ *
+ * Locks: `mutex` guards lost, the watch, and of each question ended, lost and sent. Not held over calls. */
 #include "agent/ask.h"
 
 #define ANSWER_MS  3000
@@ -20,6 +28,15 @@
 #define LOST_MAX   3
 
 G_STATIC_ASSERT(ANSWER_MS + REACH_MS < ASK_LONGEST_MS);
+
+/* Of a target's connection. */
+typedef struct Watch {
+  unsigned number;   /* of the connection that is watched; another one's events do not count */
+  uint64_t since_ms; /* 0: there is none */
+  bool had_guest;    /* stays, whatever becomes of the watch */
+  bool alive;        /* the guest was there last */
+  bool ended;
+} Watch;
 
 struct Asker {
   gint refs; /* the owner's, and one for each question */
@@ -32,6 +49,8 @@ struct Asker {
   GMutex mutex;
   GCond cond;
   unsigned lost;
+  Watch watch;
+  GPtrArray *ears; /* of Ear */
 };
 
 typedef struct Question Question;
@@ -43,6 +62,8 @@ struct Question {
   MigConn *conn; /* of a target: to be asked on; NULL: to be opened. Afterwards: to be kept */
   bool ended;
   bool lost;
+  bool sent;      /* an action: it was asked of libvirtd */
+  AskBasis basis; /* an action: what it rests on */
   bool ok;
   AskAnswer answer;
   GError *error;
@@ -54,6 +75,7 @@ static void asker_unref(Asker *asker) {
   hypervisor_unref(asker->hypervisor);
   g_free(asker->uri);
   g_free(asker->domain_uuid);
+  g_ptr_array_unref(asker->ears);
   g_mutex_clear(&asker->mutex);
   g_cond_clear(&asker->cond);
   g_free(asker);
@@ -67,6 +89,7 @@ Asker *asker_new(MigDriver *driver, Hypervisor *hypervisor, const char *uri, con
   asker->hypervisor = hypervisor_ref(hypervisor);
   asker->uri = g_strdup(uri);
   asker->domain_uuid = g_strdup(domain_uuid);
+  asker->ears = g_ptr_array_new_with_free_func(g_free);
   g_mutex_init(&asker->mutex);
   g_cond_init(&asker->cond);
   return asker;
@@ -89,6 +112,72 @@ static void question_free(Question *question) {
   g_free(question);
 }
 
+/* --- what is heard --- */
+
+/* The events of one connection. It lives as long as the asker, for which each open connection holds a question or the owner. */
+typedef struct Ear {
+  Asker *asker;
+  unsigned number;
+} Ear;
+
+static void hear_state(Watch *watch, const MigVirtEvent *event) {
+  bool there = event->state == MIG_END_RUNNING || event->state == MIG_END_PAUSED ||
+               event->state == MIG_END_RUNNING_POSTCOPY || event->state == MIG_END_RUNNING_POSTCOPY_FAILED;
+  bool gone =
+      event->state == MIG_END_INACTIVE || event->state == MIG_END_ABSENT || event->state == MIG_END_CRASHED;
+
+  watch->had_guest = watch->had_guest || there;
+  if (event->ended && watch->alive)
+    watch->ended = true;
+  else if (there || event->arriving)
+    watch->ended = false;
+  watch->alive = there || (watch->alive && !gone && !event->arriving);
+}
+
+static void on_event(const MigVirtEvent *event, gpointer user_data) {
+  const Ear *ear = user_data;
+  Asker *asker = ear->asker;
+
+  g_mutex_lock(&asker->mutex);
+  if (ear->number == asker->watch.number) {
+    if (event->kind == MIG_VIRT_EVENT_CLOSED)
+      asker->watch.since_ms = 0;
+    else if (event->kind == MIG_VIRT_EVENT_STATE && g_ascii_strcasecmp(event->uuid, asker->domain_uuid) == 0)
+      hear_state(&asker->watch, event);
+  }
+  g_mutex_unlock(&asker->mutex);
+}
+
+/* Events of before are not heard from now on. */
+static void end_watch(Asker *asker) {
+  g_mutex_lock(&asker->mutex);
+  asker->watch.number++;
+  asker->watch.since_ms = 0;
+  asker->watch.alive = asker->watch.ended = false;
+  g_mutex_unlock(&asker->mutex);
+}
+
+static MigConn *open_watched(Asker *asker, GError **error) {
+  Ear *ear = g_new0(Ear, 1);
+  MigConn *conn;
+
+  g_mutex_lock(&asker->mutex);
+  ear->asker = asker;
+  ear->number = ++asker->watch.number;
+  asker->watch.since_ms = 0;
+  asker->watch.alive = asker->watch.ended = false;
+  g_ptr_array_add(asker->ears, ear);
+  g_mutex_unlock(&asker->mutex);
+  conn = asker->driver->ops->open(asker->driver, asker->uri, OPEN_MS, on_event, ear, error);
+  if (!conn)
+    return NULL;
+  g_mutex_lock(&asker->mutex);
+  if (asker->watch.number == ear->number)
+    asker->watch.since_ms = (uint64_t)g_get_monotonic_time() / 1000;
+  g_mutex_unlock(&asker->mutex);
+  return conn;
+}
+
 /* --- on the question's thread --- */
 
 static bool ask_source(Question *question) {
@@ -98,8 +187,17 @@ static bool ask_source(Question *question) {
   if (!conn)
     return false;
   ok = question->func(question, hypervisor_conn_get(conn), &question->error);
+  question->answer.watched_since_ms = hypervisor_conn_since_ms(conn);
   hypervisor_release(conn, question->error);
   return ok;
+}
+
+static void take_heard(Asker *asker, AskAnswer *answer) {
+  g_mutex_lock(&asker->mutex);
+  answer->watched_since_ms = asker->watch.since_ms;
+  answer->had_guest = asker->watch.had_guest;
+  answer->ended = asker->watch.ended;
+  g_mutex_unlock(&asker->mutex);
 }
 
 static bool ask_target(Question *question) {
@@ -111,11 +209,11 @@ static bool ask_target(Question *question) {
     question->conn = NULL;
   }
   if (!question->conn)
-    question->conn =
-        ops->open(question->asker->driver, question->asker->uri, OPEN_MS, NULL, NULL, &question->error);
+    question->conn = open_watched(question->asker, &question->error);
   if (!question->conn)
     return false;
   ok = question->func(question, question->conn, &question->error);
+  take_heard(question->asker, &question->answer);
   /* A refusal is an answer, too; only of a connection that broke nothing more is to be had. */
   if (!ok && !ops->is_alive(question->conn)) {
     ops->close(question->conn);
@@ -146,13 +244,14 @@ static gpointer question_thread(gpointer data) {
 
 /* --- who asks --- */
 
-/* NULL: lost. */
-static Question *wait_for_answer(Asker *asker, Question *question) {
+/* NULL: lost. `ret_sent`: libvirtd may have it all the same. */
+static Question *wait_for_answer(Asker *asker, Question *question, bool *ret_sent) {
   gint64 until = g_get_monotonic_time() + ANSWER_MS * G_TIME_SPAN_MILLISECOND;
 
   g_mutex_lock(&asker->mutex);
   while (!question->ended && g_cond_wait_until(&asker->cond, &asker->mutex, until))
     ;
+  *ret_sent = question->sent;
   if (!question->ended) {
     question->lost = true;
     asker->lost++;
@@ -181,17 +280,23 @@ static bool may_ask(Asker *asker, GError **error) {
          asker->driver->ops->reachable(asker->driver, asker->uri, REACH_MS, error);
 }
 
-static bool ask(Asker *asker, QuestionFunc func, AskAnswer *ret_answer, GError **error) {
+static bool ask(Asker *asker, QuestionFunc func, const AskBasis *basis, AskAnswer *ret_answer, bool *ret_sent,
+                GError **error) {
   Question *question, *answered;
   GThread *thread;
   bool ok;
 
-  if (!may_ask(asker, error))
+  *ret_sent = false;
+  if (!may_ask(asker, error)) {
+    end_watch(asker);
     return false;
+  }
   question = g_new0(Question, 1);
   g_atomic_int_inc(&asker->refs);
   question->asker = asker;
   question->func = func;
+  if (basis)
+    question->basis = *basis;
   question->conn = g_steal_pointer(&asker->conn);
   thread = g_thread_try_new(asker->uri ? "ask-target" : "ask-source", question_thread, question, error);
   if (!thread) {
@@ -200,8 +305,9 @@ static bool ask(Asker *asker, QuestionFunc func, AskAnswer *ret_answer, GError *
   }
   g_thread_unref(thread);
 
-  answered = wait_for_answer(asker, question);
+  answered = wait_for_answer(asker, question, ret_sent);
   if (!answered) {
+    end_watch(asker); /* the connection went with it */
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "%s did not answer within %d s", who(asker),
                 ANSWER_MS / 1000);
     return false;
@@ -229,22 +335,51 @@ static bool ask_status(Question *question, MigConn *conn, GError **error) {
   return true;
 }
 
+/* Right before libvirtd is asked to act: does the domain stand as it did, and does anybody still wait? */
+static bool may_act(const MigDomainStatus *status, gpointer user_data, GError **error) {
+  Question *question = user_data;
+  Asker *asker = question->asker;
+  bool lost;
+
+  g_mutex_lock(&asker->mutex);
+  lost = question->lost;
+  if (!lost && status->state == question->basis.state && status->id == question->basis.id &&
+      !status->job_active) {
+    question->sent = true;
+    g_mutex_unlock(&asker->mutex);
+    return true;
+  }
+  g_mutex_unlock(&asker->mutex);
+  if (lost)
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "nobody waits for it any more");
+  else
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "the domain is %s%s by now: nothing was done",
+                mig_end_state_name(status->state), status->job_active ? ", with a migration job" : "");
+  return false;
+}
+
 static bool ask_resume(Question *question, MigConn *conn, GError **error) {
-  return question->asker->driver->ops->resume(conn, question->asker->domain_uuid, error);
+  const MigGuard guard = {may_act, question};
+
+  return question->asker->driver->ops->resume(conn, question->asker->domain_uuid, &guard, error);
 }
 
 static bool ask_undefine(Question *question, MigConn *conn, GError **error) {
-  return question->asker->driver->ops->undefine(conn, question->asker->domain_uuid, error);
+  const MigGuard guard = {may_act, question};
+
+  return question->asker->driver->ops->undefine(conn, question->asker->domain_uuid, &guard, error);
 }
 
 bool asker_status(Asker *asker, AskAnswer *ret_answer, GError **error) {
-  return ask(asker, ask_status, ret_answer, error);
+  bool sent;
+
+  return ask(asker, ask_status, NULL, ret_answer, &sent, error);
 }
 
-bool asker_resume(Asker *asker, GError **error) {
-  return ask(asker, ask_resume, NULL, error);
+bool asker_resume(Asker *asker, const AskBasis *basis, bool *ret_sent, GError **error) {
+  return ask(asker, ask_resume, basis, NULL, ret_sent, error);
 }
 
-bool asker_undefine(Asker *asker, GError **error) {
-  return ask(asker, ask_undefine, NULL, error);
+bool asker_undefine(Asker *asker, const AskBasis *basis, bool *ret_sent, GError **error) {
+  return ask(asker, ask_undefine, basis, NULL, ret_sent, error);
 }

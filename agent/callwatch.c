@@ -234,33 +234,34 @@ static bool watched_migrate(MigConn *conn, const MigMigrateRequest *request, GEr
   WATCHED(bool, CALL_MIGRATE, request->uuid, 0, migrate, request, error);
 }
 
-static bool watched_abort_job(MigConn *conn, const char *uuid, GError **error) {
-  WATCHED(bool, CALL_ABORT, uuid, 0, abort_job, uuid, error);
+static bool watched_abort_job(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
+  WATCHED(bool, CALL_ABORT, uuid, 0, abort_job, uuid, guard, error);
 }
 
-static bool watched_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error) {
-  WATCHED(bool, CALL_SET_DOWNTIME, uuid, 0, set_max_downtime, uuid, downtime_ms, error);
+static bool watched_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms,
+                                     const MigGuard *guard, GError **error) {
+  WATCHED(bool, CALL_SET_DOWNTIME, uuid, 0, set_max_downtime, uuid, downtime_ms, guard, error);
 }
 
 static bool watched_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy,
-                                  GError **error) {
-  WATCHED(bool, CALL_SET_BANDWIDTH, uuid, 0, set_bandwidth, uuid, bytes_per_s, post_copy, error);
+                                  const MigGuard *guard, GError **error) {
+  WATCHED(bool, CALL_SET_BANDWIDTH, uuid, 0, set_bandwidth, uuid, bytes_per_s, post_copy, guard, error);
 }
 
-static bool watched_start_post_copy(MigConn *conn, const char *uuid, GError **error) {
-  WATCHED(bool, CALL_START_POST_COPY, uuid, 0, start_post_copy, uuid, error);
+static bool watched_start_post_copy(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
+  WATCHED(bool, CALL_START_POST_COPY, uuid, 0, start_post_copy, uuid, guard, error);
 }
 
-static bool watched_suspend(MigConn *conn, const char *uuid, GError **error) {
-  WATCHED(bool, CALL_SUSPEND, uuid, 0, suspend, uuid, error);
+static bool watched_suspend(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
+  WATCHED(bool, CALL_SUSPEND, uuid, 0, suspend, uuid, guard, error);
 }
 
-static bool watched_resume(MigConn *conn, const char *uuid, GError **error) {
-  WATCHED(bool, CALL_RESUME, uuid, 0, resume, uuid, error);
+static bool watched_resume(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
+  WATCHED(bool, CALL_RESUME, uuid, 0, resume, uuid, guard, error);
 }
 
-static bool watched_undefine(MigConn *conn, const char *uuid, GError **error) {
-  WATCHED(bool, CALL_UNDEFINE, uuid, 0, undefine, uuid, error);
+static bool watched_undefine(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
+  WATCHED(bool, CALL_UNDEFINE, uuid, 0, undefine, uuid, guard, error);
 }
 
 static bool watched_make_image(MigConn *conn, const MigImage *image, GError **error) {

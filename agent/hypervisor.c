@@ -22,6 +22,7 @@ struct HypervisorConn {
   Hypervisor *hypervisor;
   MigConn *conn;
   gint refs;
+  uint64_t since_ms; /* monotonic */
 };
 
 struct Hypervisor {
@@ -184,6 +185,7 @@ static HypervisorConn *open_conn(Hypervisor *hypervisor, MigHostFacts *ret_facts
   conn = g_new0(HypervisorConn, 1);
   conn->hypervisor = hypervisor_ref(hypervisor);
   conn->conn = raw;
+  conn->since_ms = (uint64_t)g_get_monotonic_time() / 1000;
   conn->refs = 1;
   return conn;
 }
@@ -303,6 +305,10 @@ HypervisorConn *hypervisor_acquire(Hypervisor *hypervisor, unsigned timeout_ms, 
 
 MigConn *hypervisor_conn_get(HypervisorConn *conn) {
   return conn->conn;
+}
+
+uint64_t hypervisor_conn_since_ms(const HypervisorConn *conn) {
+  return conn->since_ms;
 }
 
 void hypervisor_release(HypervisorConn *conn, const GError *error) {

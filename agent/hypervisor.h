@@ -44,6 +44,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Hypervisor, hypervisor_unref)
 /* For threads: the connection, waiting for one for at most timeout_ms. */
 HypervisorConn *hypervisor_acquire(Hypervisor *hypervisor, unsigned timeout_ms, GError **error);
 MigConn *hypervisor_conn_get(HypervisorConn *conn);
+/* Monotonic ms: since when it is there. Another connection has another time. */
+uint64_t hypervisor_conn_since_ms(const HypervisorConn *conn);
 
 /* NULL is fine. `error` is what the last call on it said, or NULL: a broken connection is replaced. */
 void hypervisor_release(HypervisorConn *conn, const GError *error);

@@ -80,6 +80,8 @@ struct Job {
   MigPlan plan;
 
   MigSettleRecord record; /* once it was started: what actions on a domain may rest on */
+  int source_id;          /* libvirt's number of the copy that was to move; 0: not known */
+  uint64_t job_began_ms;  /* monotonic, of this boot: when libvirt's job began; 0: it was not seen */
   JobLease *lease;        /* of an incoming job; else NULL */
 
   MigPhase phase;

@@ -388,6 +388,10 @@ static const struct {
     {"persist_target", offsetof(MigSettleRecord, persist_target)},
     {"undefine_source", offsetof(MigSettleRecord, undefine_source)},
     {"target_was_absent", offsetof(MigSettleRecord, target_was_absent)},
+    {"seen_there", offsetof(MigSettleRecord, seen_there)},
+    {"completed", offsetof(MigSettleRecord, completed)},
+    {"told_it_stayed", offsetof(MigSettleRecord, told_it_stayed)},
+    {"told_it_ran", offsetof(MigSettleRecord, told_it_ran)},
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(record_facts) * sizeof(bool) == sizeof(MigSettleRecord));
 
@@ -419,6 +423,8 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
   if (job->have_plan) {
     json_object_set_new_nocheck(agent, "plan", plan_to_json(&job->plan));
     json_object_set_new_nocheck(agent, "before", facts_to_json(&job->record));
+    set_count_if(agent, job->source_id > 0, "source_id", (uint64_t)job->source_id);
+    set_count_if(agent, job->job_began_ms > 0, "job_began_ms", job->job_began_ms);
   }
   if (job->lease)
     json_object_set_new_nocheck(agent, "lease", job_lease_to_record(job->lease));
@@ -575,8 +581,11 @@ static void read_clock(Job *job, json_t *agent, const char *boot_id) {
   uint64_t since_ms = get_count(agent, "pending_since_ms");
   int64_t now_ms = g_get_monotonic_time() / 1000;
 
-  if (same_boot)
+  if (same_boot) {
     job->started_ms = get_count(agent, "started_ms");
+    job->job_began_ms = get_count(agent, "job_began_ms");
+    job->source_id = (int)MIN(get_count(agent, "source_id"), INT_MAX);
+  }
   job->pending_since_ms = same_boot && since_ms > 0 ? since_ms : (uint64_t)now_ms;
   if (same_boot && finished)
     job->finished_ms = json_integer_value(finished);

@@ -8,7 +8,10 @@
 /* At most one is on its way. Takes `error`. */
 static void post_sample(Worker *worker, const MigSample *sample, GError *error) {
   if (g_atomic_int_compare_and_exchange(&worker->sample_on_its_way, 0, 1))
-    worker_post(worker, &(WorkerReport){.kind = WORKER_SAMPLE, .sample = *sample, .error = error});
+    worker_post(worker, &(WorkerReport){.kind = WORKER_SAMPLE,
+                                        .sample = *sample,
+                                        .job_began_ms = worker_job_began_ms(worker),
+                                        .error = error});
   else
     g_clear_error(&error);
 }
@@ -20,6 +23,9 @@ static void read_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, 
   ok = worker->driver->ops->job_stats(conn, worker->domain_uuid, &sample, error);
   if (!ok)
     sample = (MigSample){0};
+  /* Somebody else's migration is none. */
+  if (ok && sample.active && !worker_owns_job(worker, sample.elapsed_ms))
+    sample = (MigSample){.valid = true};
   sample.now_ms = worker_now_ms();
   if (ok && sample.active)
     sample.bandwidth_bytes_per_s = mig_bandwidth_update(

@@ -62,7 +62,7 @@ static void take_final_stats(JobRun *run, const WorkerReport *report) {
   job->transferred_bytes = final->transferred_bytes;
 }
 
-static void settle_moved(JobRun *run, const WorkerReport *report) {
+static void settle_moved(JobRun *run, const WorkerReport *report, const char *running_at) {
   Job *job = run->job;
 
   if (job->failure.cause != MIG_CAUSE_NONE) {
@@ -76,7 +76,7 @@ static void settle_moved(JobRun *run, const WorkerReport *report) {
     job->have_total_time = true;
     job->total_time_ms = agent_now_ms() - job->started_ms;
   }
-  lifecycle_finish(run->agent, job, MIG_PHASE_SUCCEEDED, "target", g_strdup(report->evidence));
+  lifecycle_finish(run->agent, job, MIG_PHASE_SUCCEEDED, running_at, g_strdup(report->evidence));
 }
 
 /* The record said that it may be on its way, and it never was: the agent was killed in between. */
@@ -98,7 +98,8 @@ static void settle_unmoved(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
 
   if (run->adopted && !job->begun && job->phase == MIG_PHASE_RECOVERING &&
-      job->failure.cause == MIG_CAUSE_NONE) {
+      job->failure.cause == MIG_CAUSE_NONE && !report->came_back && !job->record.seen_there &&
+      !job->record.completed) {
     begin_anew(run);
     return;
   }
@@ -116,6 +117,19 @@ static void settle_unmoved(JobRun *run, const WorkerReport *report) {
 static void settle_gone(JobRun *run, const WorkerReport *report) {
   job_note_failure(run->job, MIG_CAUSE_GUEST_STOPPED, run->error, "%s", report->evidence);
   lifecycle_finish(run->agent, run->job, MIG_PHASE_FAILED, "none", g_strdup(report->evidence));
+}
+
+/* Nobody saw where it went. That it had moved to the target may be known all the same. */
+static void settle_left(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+  const MigSettleRecord *record = &job->record;
+
+  if (record->seen_there || record->completed || record->told_it_ran) {
+    settle_moved(run, report, "unknown");
+    return;
+  }
+  job_note_failure(job, MIG_CAUSE_OUTCOME_UNKNOWN, run->error, "%s", report->evidence);
+  lifecycle_finish(run->agent, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
 }
 
 static void settle_split(JobRun *run, const WorkerReport *report) {
@@ -137,13 +151,16 @@ void outcome_on_settled(JobRun *run, const WorkerReport *report) {
   }
   switch (report->verdict) {
   case MIG_VERDICT_SUCCEEDED:
-    settle_moved(run, report);
+    settle_moved(run, report, "target");
     return;
   case MIG_VERDICT_AT_SOURCE:
     settle_unmoved(run, report);
     return;
   case MIG_VERDICT_GONE:
     settle_gone(run, report);
+    return;
+  case MIG_VERDICT_LEFT:
+    settle_left(run, report);
     return;
   case MIG_VERDICT_SPLIT:
     settle_split(run, report);

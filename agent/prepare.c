@@ -99,11 +99,13 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
   if (worker->probe)
     measure(worker, &probe);
 
+  worker_watch_ends(worker);
   worker_set_record(worker, &record);
   worker_post(worker, &(WorkerReport){.kind = WORKER_PREPARED,
                                       .domain = precheck->domain,
                                       .probe = probe,
                                       .record = record,
+                                      .source_id = worker->source_id,
                                       .check = g_steal_pointer(&report)});
   precheck->domain = (MigDomainFacts){0};
   if (worker_wait_for_order(worker) == WORKER_ORDER_GO)

@@ -22,6 +22,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* How soon what was learnt is written again, after it could not be. */
+#define KEEP_AGAIN_MS 5000
+
 void run_free(JobRun *run) {
   bandwidth_leave(run);
   worker_free(run->worker);
@@ -135,6 +138,8 @@ static void on_prepared(JobRun *run, const WorkerReport *report) {
                         ? 0
                         : report->domain.local_disk_bytes;
   job->record = report->record;
+  job->source_id = report->source_id;
+  job->job_began_ms = 0;
   run->probe = report->probe;
   bandwidth_join(run, report->domain.local_disks);
 }
@@ -243,10 +248,11 @@ static void note_silence(JobRun *run, const WorkerReport *report) {
   lifecycle_state_changed(run->agent, run->job);
 }
 
-static void note_begun(JobRun *run) {
+static void note_begun(JobRun *run, uint64_t job_began_ms) {
   if (run->job->begun)
     return;
   run->job->begun = true;
+  run->job->job_began_ms = job_began_ms;
   lifecycle_state_changed(run->agent, run->job);
 }
 
@@ -255,7 +261,7 @@ static void on_sample(JobRun *run, const WorkerReport *report) {
 
   note_silence(run, report);
   if (report->sample.valid && report->sample.active) {
-    note_begun(run);
+    note_begun(run, report->job_began_ms);
     job->sample = report->sample;
     job->have_sample = true;
     job->revision++;
@@ -293,6 +299,37 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
   lifecycle_state_changed(run->agent, job);
 }
 
+static void keep_learnt(JobRun *run);
+
+static void on_learnt_recorded(const char *id, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = job_table_find_id(agent->jobs, id);
+
+  if (error)
+    lifecycle_note_save_failure(agent, id, error);
+  if (!job || !job->run)
+    return;
+  if (error)
+    job->run->keep_again_ms = agent_now_ms() + KEEP_AGAIN_MS;
+  else
+    worker_note_recorded(job->run->worker);
+}
+
+static void keep_learnt(JobRun *run) {
+  run->keep_again_ms = 0;
+  lifecycle_announce(run->agent, run->job);
+  lifecycle_save(run->agent, run->job, on_learnt_recorded, run->agent);
+}
+
+/* What was seen is kept before anything rests on it: the worker waits for that. What else the record has is the main thread's. */
+static void on_learnt(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+
+  job->record.seen_there = report->record.seen_there;
+  job->record.completed = report->record.completed;
+  keep_learnt(run);
+}
+
 static void on_in_clear(JobRun *run, const WorkerReport *report) {
   job_add_event(run->job, "warning", MIG_CAUSE_NONE,
                 "not encrypted: begun again without TLS, as tls=yes permits: %s", report->error->message);
@@ -327,6 +364,9 @@ static void on_report(Worker *worker, const WorkerReport *report, gpointer user_
     break;
   case WORKER_ATTACHED:
     recover_on_attached(run, report);
+    break;
+  case WORKER_LEARNT:
+    on_learnt(run, report);
     break;
   case WORKER_UNSETTLED:
     recover_on_unsettled(run, report);
@@ -363,6 +403,9 @@ void run_start(Agent *agent, Job *job, bool reattach) {
       .reattach = reattach,
       .record = job->record,
       .begun = reattach && job->begun,
+      .source_id = reattach ? job->source_id : 0,
+      .started_ms = reattach ? job->started_ms : 0,
+      .job_began_ms = reattach ? job->job_began_ms : 0,
       .probe = wants_probe(&job->policy),
       .connect_timeout_ms = agent->config->connect_timeout_ms,
       .poll_interval_ms = agent->config->poll_interval_ms,
@@ -387,6 +430,12 @@ void run_adopt(Agent *agent, Job *job) {
 
 bool run_may_be_moving(const JobRun *run) {
   return run->go_given;
+}
+
+void run_set_word(JobRun *run) {
+  const MigSettleRecord *record = &run->job->record;
+
+  worker_set_word(run->worker, record->told_it_stayed, record->told_it_ran);
 }
 
 bool run_has_failed(const JobRun *run) {
@@ -451,6 +500,9 @@ static void hold_without_share(JobRun *run) {
 void run_tick(JobRun *run, uint64_t now_ms) {
   Job *job = run->job;
 
+  if (run->keep_again_ms > 0 && now_ms >= run->keep_again_ms)
+    keep_learnt(run);
+
   if (job->phase == MIG_PHASE_PREPARING && now_ms >= run->prepare_until_ms && bandwidth_waits(run)) {
     hold_without_share(run);
     return;
@@ -483,6 +535,7 @@ void run_handle_event(JobRun *run, const MigVirtEvent *event) {
     }
     worker_note_job_done(run->worker, event->success);
   } else if (event->kind == MIG_VIRT_EVENT_STATE) {
+    worker_note_ended_here(run->worker, event->ended);
     worker_note_job_done(run->worker, false);
   }
 }

@@ -37,4 +37,7 @@ void run_tune(JobRun *run, const MigPolicy *changes);
 /* Some times a second. May end the job. */
 void run_tick(JobRun *run, uint64_t now_ms);
 
+/* A caller answers for where the guest ran: see worker_set_word(). */
+void run_set_word(JobRun *run);
+
 void run_handle_event(JobRun *run, const MigVirtEvent *event);

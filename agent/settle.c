@@ -5,7 +5,6 @@
  * to mig_settle_step(), which decides all the rest: when to look again, what may be done to a domain, when a verdict
  * stands. Here is only what it takes to look and to act, and to report: what is known, when it changes; a migration that is
  * found under way; each action. */
-#include "agent/ask.h"
 #include "agent/worker-private.h"
 
 /* How soon an end that did not answer is asked again, which costs little: asking takes a second or more where nothing
@@ -34,10 +33,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Ends, ends_clear)
 typedef struct Settling {
   Worker *worker;
   MigSettle settle;
-  Asker *source;
-  Asker *target;
-  bool paused, answered; /* as mig_settle_set_paused() was told */
-  unsigned tries;        /* of the resume of a post-copy */
+  AskBasis source, target; /* how the domain stood at each end at the last look */
+  bool paused, answered;   /* as mig_settle_set_paused() was told */
+  unsigned tries;          /* of the resume of a post-copy */
 
   /* What was reported last, so that only news is. */
   bool attached;
@@ -45,6 +43,27 @@ typedef struct Settling {
   char *evidence;
   MigSettleLook told;
 } Settling;
+
+/* A number that is not known is another one. */
+static bool is_replaced(const Worker *worker, const MigDomainStatus *status) {
+  return status->id != 0 && status->id != worker->source_id;
+}
+
+static void take_source(Worker *worker, const AskAnswer *answer, MigSettleLook *look) {
+  const MigDomainStatus *status = &answer->status;
+  bool own = status->job_outgoing && worker_owns_job(worker, status->job_elapsed_ms);
+
+  if (!status->job_active)
+    worker_note_no_job(worker);
+  look->source_watched_since_ms = answer->watched_since_ms;
+  look->source = status->state;
+  look->source_defined = status->persistent;
+  look->source_replaced = is_replaced(worker, status);
+  look->source_ended = status->ended || worker_has_ended_here(worker);
+  look->job_active = status->job_active;
+  /* Libvirt has one migration of a domain at a time. Without its answer it may still be this one, whatever its age is. */
+  look->job_foreign = status->job_active && !own && worker->call_answered;
+}
 
 static void look(Settling *settling, Ends *ends) {
   Worker *worker = settling->worker;
@@ -56,12 +75,16 @@ static void look(Settling *settling, Ends *ends) {
   ends->look.call_failed = worker->call_failed;
   ends->look.pausing = worker_is_pausing(worker);
   /* The source first: see mig_verdict_answer(). */
-  if (asker_status(settling->source, &answer, &ends->source_error)) {
-    ends->look.source = answer.status.state;
-    ends->look.source_defined = answer.status.persistent;
-    ends->look.job_active = answer.status.job_active;
+  settling->source = settling->target = (AskBasis){0};
+  if (asker_status(worker->source, &answer, &ends->source_error)) {
+    settling->source = (AskBasis){answer.status.state, answer.status.id};
+    take_source(worker, &answer, &ends->look);
   }
-  if (asker_status(settling->target, &answer, &ends->target_error)) {
+  if (asker_status(worker->target, &answer, &ends->target_error)) {
+    settling->target = (AskBasis){answer.status.state, answer.status.id};
+    ends->look.target_watched_since_ms = answer.watched_since_ms;
+    ends->look.target_had_guest = answer.had_guest;
+    ends->look.target_ended = answer.ended || answer.status.ended;
     ends->look.target = answer.status.state;
     ends->look.target_defined = answer.status.persistent;
     ends->look.target_start_failed = answer.status.start_failed;
@@ -104,16 +127,26 @@ static bool resume_post_copy(Settling *settling, GError **error) {
   return ok;
 }
 
+/* An action that was sent, and not answered, may still be carried out; the looks that follow tell. */
+static bool act(Asker *asker, bool (*ask)(Asker *, const AskBasis *, bool *, GError **),
+                const AskBasis *basis, GError **error) {
+  bool sent = false, ok = ask(asker, basis, &sent, error);
+
+  if (!ok && sent && g_error_matches(*error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT))
+    g_prefix_error(error, "asked for, and not answered: ");
+  return ok;
+}
+
 static bool resume_source(Settling *settling, GError **error) {
-  return asker_resume(settling->source, error);
+  return act(settling->worker->source, asker_resume, &settling->source, error);
 }
 
 static bool undefine_target(Settling *settling, GError **error) {
-  return asker_undefine(settling->target, error);
+  return act(settling->worker->target, asker_undefine, &settling->target, error);
 }
 
 static bool undefine_source(Settling *settling, GError **error) {
-  return asker_undefine(settling->source, error);
+  return act(settling->worker->source, asker_undefine, &settling->source, error);
 }
 
 static bool (*const touches[])(Settling *settling, GError **error) = {
@@ -181,9 +214,12 @@ static bool unanswered(const Ends *ends) {
 /* True: a verdict stands, and was reported. */
 static bool go_on(Settling *settling, const Ends *ends) {
   g_autofree char *evidence = NULL;
+  bool seen_there, completed;
   MigSettleStep step;
 
   mig_settle_step(&settling->settle, &ends->look, &step);
+  mig_settle_get_learnt(&settling->settle, &seen_there, &completed);
+  worker_learn(settling->worker, seen_there, completed);
   evidence = describe_ends(ends, step.why);
   switch (step.next) {
   case MIG_SETTLE_DONE:
@@ -194,11 +230,17 @@ static bool go_on(Settling *settling, const Ends *ends) {
     worker_post(settling->worker, &(WorkerReport){.kind = WORKER_SETTLED,
                                                   .verdict = step.verdict,
                                                   .left = step.left,
+                                                  .came_back = ends->look.source_replaced,
                                                   .evidence = g_steal_pointer(&evidence),
                                                   .have_final = ends->have_final,
                                                   .final = ends->final});
     return true;
   case MIG_SETTLE_TOUCH:
+    /* What was seen is on stable storage before anything rests on it. */
+    if (step.touch != MIG_TOUCH_RESUME_POST_COPY && !worker_is_recorded(settling->worker)) {
+      worker_pause_ms(settling->worker, PAUSING_MS);
+      return false;
+    }
     touch(settling, &step, evidence);
     return false;
   case MIG_SETTLE_LOOK:
@@ -217,14 +259,12 @@ void worker_settle(Worker *worker) {
   MigSettleRecord record = worker_get_record(worker);
   Settling settling = {
       .worker = worker,
-      .source = asker_new(worker->driver, worker->hypervisor, NULL, worker->domain_uuid),
-      .target = asker_new(worker->driver, worker->hypervisor, worker->target_uri, worker->domain_uuid),
       .paused = record.paused_by_agent,
       .answered = record.pause_answered,
   };
   bool settled = false;
 
-  mig_settle_init(&settling.settle, &record);
+  mig_settle_init(&settling.settle, &record, worker->stayed_ms);
   while (!settled && !worker_is_over(worker)) {
     g_auto(Ends) ends = {0};
 
@@ -233,10 +273,9 @@ void worker_settle(Worker *worker) {
       mig_settle_set_paused(&settling.settle, record.paused_by_agent, record.pause_answered);
     settling.paused = record.paused_by_agent;
     settling.answered = record.pause_answered;
+    mig_settle_set_word(&settling.settle, record.told_it_stayed, record.told_it_ran);
     look(&settling, &ends);
     settled = go_on(&settling, &ends);
   }
   g_free(settling.evidence);
-  asker_free(settling.source);
-  asker_free(settling.target);
 }

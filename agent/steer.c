@@ -1,25 +1,37 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A worker's steering thread: carries out what the main thread decided. */
+/* A worker's steering thread: carries out what the main thread decided.
+ *
+ * Each call looks at the domain once more, right before it acts, and is not made if the job that is there is not this migration's: an
+ * abort that is repeated while the outcome is open would else cancel whatever the domain's owner does next. */
 #include "agent/worker-private.h"
 
 #define ABORT_REPEAT_MS 1000
 #define IDLE_MS         60000 /* it is woken up by commands */
 
+/* What the calls of this thread ask before they act: see MigGuard. */
+static bool may_act(const MigDomainStatus *status, gpointer user_data, GError **error) {
+  return worker_may_steer(user_data, status, true, error);
+}
+
+/* A limit does no harm where there is no job yet. */
+static bool may_limit(const MigDomainStatus *status, gpointer user_data, GError **error) {
+  return worker_may_steer(user_data, status, false, error);
+}
+
 /* A guest that does not run has been paused by somebody else, and stays his: a pause of ours on top of his, or post-copy,
  * after which libvirt no longer says who paused it, would make it look like ours. It needs neither to converge. */
-static bool guest_runs(Worker *worker, MigConn *conn, GError **error) {
-  MigDomainStatus status;
-
-  if (!worker->driver->ops->domain_status(conn, worker->domain_uuid, &status, error))
+static bool may_stop_guest(const MigDomainStatus *status, gpointer user_data, GError **error) {
+  if (!worker_may_steer(user_data, status, true, error))
     return false;
-  if (status.state == MIG_END_RUNNING)
+  if (status->state == MIG_END_RUNNING)
     return true;
   g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "the guest does not run: it is %s",
-              mig_end_state_name(status.state));
+              mig_end_state_name(status->state));
   return false;
 }
 
 static bool pause_guest(Worker *worker, MigConn *conn, GError **error) {
+  const MigGuard guard = {may_stop_guest, worker};
   g_autoptr(GError) failure = NULL;
   bool ok;
 
@@ -27,7 +39,7 @@ static bool pause_guest(Worker *worker, MigConn *conn, GError **error) {
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "the migration is over");
     return false;
   }
-  ok = worker->driver->ops->suspend(conn, worker->domain_uuid, &failure);
+  ok = worker->driver->ops->suspend(conn, worker->domain_uuid, &guard, &failure);
   /* Whether it was paused is only known if libvirt said so. */
   worker_end_pause(worker, ok || !mig_virt_error_is_answer(failure), ok);
   if (failure)
@@ -36,19 +48,21 @@ static bool pause_guest(Worker *worker, MigConn *conn, GError **error) {
 }
 
 static bool act(Worker *worker, MigConn *conn, const MigAction *action, GError **error) {
+  const MigGuard of_job = {may_act, worker}, of_limit = {may_limit, worker},
+                 of_guest = {may_stop_guest, worker};
   const MigDriverOps *ops = worker->driver->ops;
 
   switch (action->kind) {
   case MIG_ACTION_ABORT:
-    return ops->abort_job(conn, worker->domain_uuid, error);
+    return ops->abort_job(conn, worker->domain_uuid, &of_job, error);
   case MIG_ACTION_SET_DOWNTIME:
-    return ops->set_max_downtime(conn, worker->domain_uuid, action->downtime_ms, error);
+    return ops->set_max_downtime(conn, worker->domain_uuid, action->downtime_ms, &of_limit, error);
   case MIG_ACTION_START_POST_COPY:
-    return guest_runs(worker, conn, error) && ops->start_post_copy(conn, worker->domain_uuid, error);
+    return ops->start_post_copy(conn, worker->domain_uuid, &of_guest, error);
   case MIG_ACTION_PAUSE:
     if (action->downtime_ms > 0)
-      return ops->set_max_downtime(conn, worker->domain_uuid, action->downtime_ms, error);
-    return guest_runs(worker, conn, error) && pause_guest(worker, conn, error);
+      return ops->set_max_downtime(conn, worker->domain_uuid, action->downtime_ms, &of_limit, error);
+    return pause_guest(worker, conn, error);
   case MIG_ACTION_NONE:
   case MIG_ACTION_COUNT:
     break;
@@ -75,11 +89,12 @@ static void run_command(Worker *worker, MigConn *conn, const Command *command, M
     report_acted(worker, &command->action, error);
     break;
   case COMMAND_BANDWIDTH: {
+    const MigGuard guard = {may_limit, worker};
     MigAction none = {.kind = MIG_ACTION_NONE};
 
-    if (ops->set_bandwidth(conn, worker->domain_uuid, command->bytes_per_s, false, &error) &&
+    if (ops->set_bandwidth(conn, worker->domain_uuid, command->bytes_per_s, false, &guard, &error) &&
         command->post_copy)
-      ops->set_bandwidth(conn, worker->domain_uuid, command->post_copy_bytes_per_s, true, &error);
+      ops->set_bandwidth(conn, worker->domain_uuid, command->post_copy_bytes_per_s, true, &guard, &error);
     report_acted(worker, &none, error);
     break;
   }

@@ -2,6 +2,7 @@
 /* Private to the worker's files: what its threads share. */
 #pragma once
 
+#include "agent/ask.h"
 #include "agent/worker.h"
 
 /* What the caller has been told. */
@@ -43,8 +44,15 @@ struct Worker {
   GAsyncQueue *commands; /* Command */
   gint sample_on_its_way;
 
-  bool call_failed; /* the caller's own: as in MigSettleLook */
-  bool call_taken;  /* the caller's own: as in MigSettleLook */
+  /* The caller's own. */
+  bool call_failed;     /* as in MigSettleLook */
+  bool call_taken;      /* as in MigSettleLook */
+  bool call_answered;   /* libvirt has answered the call: a job that is there now is another one */
+  MigEndState as_state; /* how the domain stood at the source when it was prepared */
+  int source_id;        /* libvirt's number of that copy; 0: not known */
+  uint64_t stayed_ms;   /* as in mig_settle_init() */
+  Asker *source;
+  Asker *target; /* from before the migration on: it hears what happens there */
 
   GMutex mutex;
   GCond cond;
@@ -53,7 +61,13 @@ struct Worker {
   bool over;      /* the threads are to end, as soon as they can */
   bool completed; /* libvirt said that the migration was completed */
   bool hurry;
-  bool pausing; /* the steerer is at it */
+  bool pausing;    /* the steerer is at it */
+  bool ended_here; /* libvirt said so of the source */
+  bool recorded;   /* what was learnt last is durable */
+  /* Which job is this migration's: see worker_owns_job(). */
+  bool in_call;
+  bool own_seen; /* it was there when libvirt was asked last */
+  uint64_t started_ms, call_began_ms, job_began_ms;
 };
 
 /* --- worker.c --- */
@@ -68,6 +82,25 @@ void worker_pause_ms(Worker *worker, unsigned ms);
 
 /* Waits for worker_go(), worker_cancel() or worker_free(). */
 WorkerOrder worker_wait_for_order(Worker *worker);
+
+/* Makes the askers of both ends, and has the target watched from now on, as well as that can be had. */
+void worker_watch_ends(Worker *worker);
+
+/* Is the migration job that libvirt has on the domain, and which began so long ago, this one? No API of libvirt's names a job, but
+ * each began at its own moment. While our call sits in it, and it has been seen, there can be no other. */
+bool worker_owns_job(Worker *worker, uint64_t elapsed_ms);
+bool worker_has_ended_here(Worker *worker);
+
+/* There is no migration job. */
+void worker_note_no_job(Worker *worker);
+uint64_t worker_job_began_ms(Worker *worker);
+
+/* May the steerer act? The guard of its calls. `needs_job`: not without one. */
+bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_job, GError **error);
+
+bool worker_is_recorded(Worker *worker);
+/* Adds to the record what has been learnt, and reports it. */
+void worker_learn(Worker *worker, bool seen_there, bool completed);
 
 /* Did libvirt say that the migration was completed? */
 bool worker_is_completed(Worker *worker);

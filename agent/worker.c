@@ -13,7 +13,7 @@
  * Each thread holds a reference of the Worker, and so may outlive worker_free(): a thread that sits in a call of a
  * hung libvirtd cannot be ended, only left behind. What such a thread reports is dropped.
  *
- * Locks: `mutex` guards order, over, completed, hurry, pausing, record, calls and the limits of the bandwidth; it is not held
+ * Locks: `mutex` guards order, over, completed, hurry, pausing, record, recorded, whose job it is and the limits of the bandwidth; it is not held
  * over calls. Reports go to the main
  * context in the order in which a thread posts them. At most one sample is on its way at a time, so a slow main loop
  * is not flooded. */
@@ -41,6 +41,8 @@ static void worker_unref(Worker *worker) {
   g_free(worker->domain_uuid);
   g_free(worker->target_uri);
   g_free(worker->migrate_uri);
+  asker_free(worker->source);
+  asker_free(worker->target);
   g_mutex_clear(&worker->mutex);
   g_cond_clear(&worker->cond);
   g_free(worker);
@@ -172,6 +174,125 @@ bool worker_is_over(Worker *worker) {
   return over;
 }
 
+/* --- whose job it is --- */
+
+/* Two readings of a job's age, and the time between libvirt's clock and ours. */
+#define SAME_JOB_MS 1500
+/* How long libvirt may let a migration wait for other jobs before it begins. */
+#define BEGINS_WITHIN_MS 40000
+
+static bool lies_near(uint64_t a_ms, uint64_t b_ms) {
+  return a_ms <= b_ms + SAME_JOB_MS && b_ms <= a_ms + SAME_JOB_MS;
+}
+
+bool worker_owns_job(Worker *worker, uint64_t elapsed_ms) {
+  uint64_t now_ms = worker_now_ms(), began_ms = now_ms > elapsed_ms ? now_ms - elapsed_ms : 0;
+  bool own;
+
+  g_mutex_lock(&worker->mutex);
+  if (worker->job_began_ms > 0)
+    own = worker->in_call || lies_near(began_ms, worker->job_began_ms);
+  else if (worker->in_call)
+    own = began_ms + SAME_JOB_MS >= worker->call_began_ms;
+  else
+    own = worker->started_ms > 0 && began_ms + SAME_JOB_MS >= worker->started_ms &&
+          began_ms <= worker->started_ms + BEGINS_WITHIN_MS;
+  if (own && worker->job_began_ms == 0)
+    worker->job_began_ms = began_ms;
+  worker->own_seen = own;
+  g_mutex_unlock(&worker->mutex);
+  return own;
+}
+
+void worker_note_no_job(Worker *worker) {
+  g_mutex_lock(&worker->mutex);
+  worker->own_seen = false;
+  g_mutex_unlock(&worker->mutex);
+}
+
+bool worker_has_ended_here(Worker *worker) {
+  bool ended;
+
+  g_mutex_lock(&worker->mutex);
+  ended = worker->ended_here;
+  g_mutex_unlock(&worker->mutex);
+  return ended;
+}
+
+uint64_t worker_job_began_ms(Worker *worker) {
+  uint64_t began_ms;
+
+  g_mutex_lock(&worker->mutex);
+  began_ms = worker->job_began_ms;
+  g_mutex_unlock(&worker->mutex);
+  return began_ms;
+}
+
+static void set_in_call(Worker *worker, bool in_call) {
+  g_mutex_lock(&worker->mutex);
+  worker->in_call = in_call;
+  if (in_call && worker->call_began_ms == 0)
+    worker->call_began_ms = worker_now_ms();
+  g_mutex_unlock(&worker->mutex);
+}
+
+bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_job, GError **error) {
+  if (worker_is_over(worker)) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "the migration is over");
+    return false;
+  }
+  if (!status->job_outgoing && !needs_job)
+    return true;
+  if (status->job_outgoing && worker_owns_job(worker, status->job_elapsed_ms))
+    return true;
+  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "%s",
+              status->job_outgoing ? "the migration job that libvirt has on the domain is somebody else's"
+                                   : "libvirt has no migration job on the domain");
+  return false;
+}
+
+/* --- what is known of the ends --- */
+
+void worker_watch_ends(Worker *worker) {
+  AskAnswer answer = {0};
+
+  worker->source = asker_new(worker->driver, worker->hypervisor, NULL, worker->domain_uuid);
+  worker->target = asker_new(worker->driver, worker->hypervisor, worker->target_uri, worker->domain_uuid);
+  if (worker->reattach)
+    return;
+  /* What does not answer now is no hindrance; the migration will say so, or has been watched with a gap. */
+  if (asker_status(worker->source, &answer, NULL)) {
+    worker->as_state = answer.status.state;
+    worker->source_id = answer.status.id;
+  }
+  asker_status(worker->target, &answer, NULL);
+}
+
+bool worker_is_recorded(Worker *worker) {
+  bool recorded;
+
+  g_mutex_lock(&worker->mutex);
+  recorded = worker->recorded;
+  g_mutex_unlock(&worker->mutex);
+  return recorded;
+}
+
+void worker_learn(Worker *worker, bool seen_there, bool completed) {
+  WorkerReport report = {.kind = WORKER_LEARNT};
+  bool news;
+
+  g_mutex_lock(&worker->mutex);
+  news = worker->record.seen_there != seen_there || worker->record.completed != completed;
+  worker->record.seen_there = seen_there;
+  worker->record.completed = completed;
+  if (news)
+    worker->recorded = false;
+  report.record = worker->record;
+  g_mutex_unlock(&worker->mutex);
+  if (news)
+    worker_post(worker, &report);
+}
+
 WorkerOrder worker_wait_for_order(Worker *worker) {
   WorkerOrder order;
 
@@ -185,13 +306,24 @@ WorkerOrder worker_wait_for_order(Worker *worker) {
 
 /* --- the caller: the migration, and what came of it --- */
 
+static void worker_note_completed(Worker *worker) {
+  g_mutex_lock(&worker->mutex);
+  worker->completed = worker->hurry = true;
+  g_cond_broadcast(&worker->cond);
+  g_mutex_unlock(&worker->mutex);
+}
+
 /* tls=yes means: encrypted wherever both ends are set up for it. No API of libvirt tells whether the other end is, so it is tried.
  * A certificate that is there and does not hold is no reason to send a guest's memory in clear: that fails, as everything does
  * with tls=require. */
 bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, GError **error) {
   g_autoptr(GError) failure = NULL;
+  bool ok;
 
-  if (worker->driver->ops->migrate(conn, request, &failure))
+  set_in_call(worker, true);
+  ok = worker->driver->ops->migrate(conn, request, &failure);
+  set_in_call(worker, false);
+  if (ok)
     return true;
   if (mig_policy_get(&request->policy, MIG_POLICY_TLS) != MIG_TLS_YES ||
       !g_error_matches(failure, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_TLS)) {
@@ -200,11 +332,32 @@ bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, G
   }
   worker_post(worker, &(WorkerReport){.kind = WORKER_IN_CLEAR, .error = g_steal_pointer(&failure)});
   worker->policy.values[MIG_POLICY_TLS] = request->policy.values[MIG_POLICY_TLS] = MIG_TLS_NO;
-  return worker->driver->ops->migrate(conn, request, error);
+  set_in_call(worker, true);
+  ok = worker->driver->ops->migrate(conn, request, error);
+  set_in_call(worker, false);
+  return ok;
+}
+
+/* Right before the call: is it still the domain that was checked? Somebody may have moved it since, and left a stopped copy, which
+ * libvirt would take for the guest. */
+static bool may_migrate(const MigDomainStatus *status, gpointer user_data, GError **error) {
+  Worker *worker = user_data;
+  bool moves = status->state == MIG_END_RUNNING || status->state == MIG_END_PAUSED;
+  bool same = worker->source_id == 0 || status->id == worker->source_id;
+
+  if (moves && same && !status->job_active)
+    return true;
+  g_set_error(error, MIG_VIRT_ERROR, moves && same ? MIG_VIRT_ERROR_BUSY : MIG_VIRT_ERROR_NOT_RUNNING,
+              "the domain changed since it was checked: it is %s%s%s; nothing was begun",
+              mig_end_state_name(status->state), same ? "" : ", and was started anew",
+              status->job_active ? ", and somebody else migrates it" : "");
+  return false;
 }
 
 static void migrate(Worker *worker, const MigPolicyFacts *facts) {
+  const MigGuard guard = {may_migrate, worker};
   MigMigrateRequest request = {
+      .guard = &guard,
       .target_uri = worker->target_uri,
       .migrate_uri = worker->migrate_uri,
       .policy = worker->policy,
@@ -216,9 +369,11 @@ static void migrate(Worker *worker, const MigPolicyFacts *facts) {
   HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, &error);
 
   g_strlcpy(request.uuid, worker->domain_uuid, sizeof request.uuid);
+  worker->stayed_ms = worker_now_ms();
   if (conn) {
     if (worker_migrate(worker, hypervisor_conn_get(conn), &request, &error))
-      worker_note_job_done(worker, true);
+      worker_note_completed(worker);
+    worker->call_answered = mig_virt_error_is_answer(error);
     worker->call_taken = mig_virt_error_is_answer(error);
     worker->call_failed = worker->call_taken && error;
     hypervisor_release(conn, error);
@@ -261,6 +416,8 @@ static gpointer caller_thread(gpointer data) {
   Worker *worker = data;
   MigPolicyFacts facts = {0};
 
+  if (worker->reattach)
+    worker_watch_ends(worker);
   if (worker->reattach || worker_prepare(worker, &facts)) {
     start_thread(worker, "steer", steerer_thread);
     start_thread(worker, "count", counter_thread);
@@ -293,6 +450,10 @@ Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequ
   worker->reattach = request->reattach;
   worker->record = request->record;
   worker->call_taken = request->begun;
+  worker->source_id = request->source_id;
+  worker->started_ms = request->started_ms;
+  worker->job_began_ms = request->job_began_ms;
+  worker->recorded = true;
   worker->probe = request->probe;
   worker->connect_timeout_ms = request->connect_timeout_ms;
   worker->poll_interval_ms = request->poll_interval_ms;
@@ -358,9 +519,32 @@ void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, bool post_copy,
   g_async_queue_push(worker->commands, command);
 }
 
+void worker_note_ended_here(Worker *worker, bool ended) {
+  g_mutex_lock(&worker->mutex);
+  worker->ended_here = ended;
+  g_mutex_unlock(&worker->mutex);
+}
+
+void worker_note_recorded(Worker *worker) {
+  g_mutex_lock(&worker->mutex);
+  worker->recorded = true;
+  g_mutex_unlock(&worker->mutex);
+}
+
+void worker_set_word(Worker *worker, bool told_it_stayed, bool told_it_ran) {
+  g_mutex_lock(&worker->mutex);
+  worker->record.told_it_stayed = told_it_stayed;
+  worker->record.told_it_ran = told_it_ran;
+  worker->hurry = true;
+  g_cond_broadcast(&worker->cond);
+  g_mutex_unlock(&worker->mutex);
+}
+
+/* The event does not say whose migration it was. */
 void worker_note_job_done(Worker *worker, bool completed) {
   g_mutex_lock(&worker->mutex);
-  worker->completed = worker->completed || completed;
+  if (completed && (worker->in_call || worker->own_seen))
+    worker->completed = true;
   worker->hurry = true;
   g_cond_broadcast(&worker->cond);
   g_mutex_unlock(&worker->mutex);

@@ -21,6 +21,9 @@ typedef struct WorkerRequest {
   bool reattach;           /* a migration may be under way already: find out, start none */
   MigSettleRecord record;  /* of a reattach: what was known before anything moved */
   bool begun;              /* of a reattach: libvirt was seen at it */
+  int source_id;           /* of a reattach: libvirt's number of the copy that was to move; 0: not known */
+  uint64_t started_ms;     /* of a reattach: monotonic, when it was started; 0: not in this boot */
+  uint64_t job_began_ms;   /* likewise, when libvirt's job began; 0: it was not seen */
   bool probe;              /* measure what the guest dirties, while preparing */
   unsigned connect_timeout_ms;
   unsigned poll_interval_ms;
@@ -37,6 +40,7 @@ typedef enum WorkerReportKind {
   WORKER_IN_CLEAR,  /* error: an end has no certificates, and so it is begun again without TLS */
   WORKER_RETURNED,  /* the migration's call came back, with its error, or NULL */
   WORKER_ATTACHED,  /* a migration was found under way */
+  WORKER_LEARNT,    /* record: what was seen of the outcome, and is to be kept */
   WORKER_UNSETTLED, /* evidence, plan, awaits, news: no verdict yet. Said when it changes */
   WORKER_TOUCHING,  /* touch, plan, tries, evidence: one of the actions of settle.h is about to be taken */
   WORKER_TOUCHED,   /* the same, again_ms: it was, with its error, or NULL */
@@ -55,6 +59,9 @@ typedef struct WorkerReport {
   MigSample sample;
   MigAction action;
   MigSettleRecord record;
+  int source_id;         /* PREPARED: of the copy that is to move */
+  uint64_t job_began_ms; /* SAMPLE: of libvirt's job, if it is this migration's */
+  bool came_back;        /* SETTLED: what is at the source is another copy */
   MigVerdict verdict;
   MigAwaits awaits;
   MigTouch touch;
@@ -94,6 +101,15 @@ void worker_act(Worker *worker, const MigAction *action);
 /* Sets the bandwidth limits of the running migration; the second with `post_copy` only. 0: none. */
 void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, bool post_copy,
                           uint64_t post_copy_bytes_per_s);
+
+/* What the worker learnt last is on stable storage. */
+void worker_note_recorded(Worker *worker);
+
+/* A caller answers for it: the guest never ran at the target, or it did. */
+void worker_set_word(Worker *worker, bool told_it_stayed, bool told_it_ran);
+
+/* Libvirt said that the guest was shut down at the source, was destroyed or crashed; or something else of it since. */
+void worker_note_ended_here(Worker *worker, bool ended);
 
 /* Libvirt said that the job ended, with the migration completed or not: both ends are asked at once instead of after
  * the current pause. From any thread. */

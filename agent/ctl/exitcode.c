@@ -58,6 +58,9 @@ static const CauseRow causes[] = {
     [MIG_CAUSE_REFUSED] = {false, "Remove what was found, then start the move again."},
     [MIG_CAUSE_POLICY_CONFLICT] = {false, "Leave one of the goals out that exclude each other."},
     [MIG_CAUSE_GUEST_STOPPED] = {false, "The guest ended by itself or was stopped. Nothing is left to move."},
+    [MIG_CAUSE_OUTCOME_UNKNOWN] =
+        {false, "Look for the guest on the other nodes (virsh list --all) before it is started "
+                "anywhere."},
     [MIG_CAUSE_SOURCE_UNREACHABLE] = {false, "See to the libvirtd of this node: systemctl status libvirtd."},
     [MIG_CAUSE_POST_COPY_FAILED] =
         {false, "Look at both ends before you touch anything: part of the guest's memory may be at either."},

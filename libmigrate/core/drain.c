@@ -161,6 +161,7 @@ static const CauseRow rows[] = {
     [MIG_CAUSE_DEADLINE] = {STAY, false},
     [MIG_CAUSE_NOT_CONVERGING] = {STAY, false},
     [MIG_CAUSE_GUEST_STOPPED] = {GONE, false},
+    [MIG_CAUSE_OUTCOME_UNKNOWN] = {GONE, false},
     [MIG_CAUSE_DOMAIN_NOT_RUNNING] = {GONE, false},
     [MIG_CAUSE_DOMAIN_BUSY] = {STAY, false},
     [MIG_CAUSE_POST_COPY_FAILED] = {STAY, false},

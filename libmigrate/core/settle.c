@@ -27,14 +27,24 @@
  * action makes a verdict come true: a source is resumed because it is known to be the only copy and the newest one; then
  * the next look finds it running, and that is the verdict.
  *
- * *Never ran there.* A copy that is stopped at the source is up to date if the guest did not run at the target. libvirt 9
- * writes the target's definition (PERSIST_DEST) before it starts the CPUs there, and starts them nowhere else; so:
- *  - libvirt was to define it at the target, and the target knows no such domain: it did not get so far. (The source is
- *    still persistent: else libvirt ignored the wish.)
- *  - The target has a definition, shut off because its last start failed: the migration into it was given up before its
- *    CPUs ran. A guest that ran and stopped leaves another reason.
- * But not if the target was seen to have the guest. Nothing else is proof: a guest may run at the target for a second
- * and power off. */
+ * *Never ran there.* A copy that is stopped at the source is up to date if the guest did not run at the target. Absence is no
+ * evidence of that: the guest may have run there, and have moved on to a third node, whose agent took its definition along; it
+ * may have been shut down, and a later start have failed. So two things are needed.
+ *  - Both ends were *watched* without a gap since a moment at which the guest was known not to have run at the target. That moment
+ *    is the beginning, or a look at which this migration's job was still there and the source ran the guest, or the target's copy
+ *    waited for the stream. Watched is the target
+ *    by libvirt's events, on one connection that has not broken; the source by its connection: a libvirtd that was away may have
+ *    given the guest back, and somebody may have moved it elsewhere since. An agent that was away, or a connection that broke, is
+ *    a gap, which nothing mends but such a look.
+ *  - What is there fits. libvirt writes the target's definition (PERSIST_DEST) before it starts the CPUs there, and starts them
+ *    nowhere else: so a target that was to define it and knows no such domain did not get so far (the source is still persistent:
+ *    else libvirt ignored the wish), and one whose definition is shut off because its last start failed gave it up before.
+ * Where that is not so an operator is asked, or a caller says what he knows (mig_settle_set_word()): the target's agent, which
+ * followed what came, or a controller that knows where it sent the guest since. Never against what the agent saw itself.
+ *
+ * *The very copy.* A guest may come home, or be started anew, while nobody looks: then the copy at the source is another one, with
+ * another id of libvirt's, and nothing of this move's is to be done to it. Nor is anything to be done to a copy that was given back,
+ * and stopped again since: whoever did that has reasons of his own. */
 
 #define PAUSE_MIN_MS     100
 #define PAUSE_MAX_MS     2000
@@ -57,18 +67,19 @@ static const struct {
                                     "resumes the post-copy as soon as the link is back, again and again"},
     [MIG_TOUCH_RESUME_SOURCE] =
         {"resume_source",
-         EV(NO_JOB) | EV(SOURCE_STOPPED) | EV(TARGET_NOTHING) | EV(NEVER_RAN_THERE) | EV(NOT_COMPLETED) |
-             EV(RAN_BEFORE) | EV(SECOND_LOOK),
+         EV(NO_JOB) | EV(SOURCE_STOPPED) | EV(SAME_COPY) | EV(TARGET_NOTHING) | EV(NEVER_RAN_THERE) |
+             EV(NOT_COMPLETED) | EV(RAN_BEFORE) | EV(SECOND_LOOK),
          0, 5, "resumes the guest at the source, where the failed migration left it stopped"},
     /* The source has the definition as well, so none is lost. */
     [MIG_TOUCH_UNDEFINE_TARGET] = {"undefine_target",
-                                   EV(NO_JOB) | EV(SOURCE_ALIVE) | EV(SOURCE_DEFINED) | EV(TARGET_INACTIVE) |
-                                       EV(DEFINED_BY_US) | EV(NOT_COMPLETED) | EV(SECOND_LOOK),
+                                   EV(NO_JOB) | EV(SOURCE_ALIVE) | EV(SAME_COPY) | EV(SOURCE_DEFINED) |
+                                       EV(TARGET_INACTIVE) | EV(WATCHED) | EV(DEFINED_BY_US) |
+                                       EV(NOT_COMPLETED) | EV(SECOND_LOOK),
                                    3, 0,
                                    "removes the definition that the failed migration left at the target"},
     [MIG_TOUCH_UNDEFINE_SOURCE] = {"undefine_source",
-                                   EV(NO_JOB) | EV(SOURCE_INACTIVE) | EV(TARGET_ALIVE) | EV(TARGET_DEFINED) |
-                                       EV(TO_BE_UNDEFINED) | EV(SECOND_LOOK),
+                                   EV(NO_JOB) | EV(SOURCE_INACTIVE) | EV(SAME_COPY) | EV(TARGET_ALIVE) |
+                                       EV(TARGET_DEFINED) | EV(TO_BE_UNDEFINED) | EV(SECOND_LOOK),
                                    3, 0, "removes the definition that the migration left at the source"},
 };
 TABLE_COVERS(touches, MIG_TOUCH_COUNT);
@@ -90,6 +101,8 @@ static const char *const evidence_names[] = {
     "to be undefined at the source",
     "post-copy cut",
     "seen twice",
+    "both ends watched without a gap",
+    "the same copy at the source",
 };
 TABLE_COVERS(evidence_names, MIG_EVIDENCE_BITS);
 
@@ -126,11 +139,31 @@ const char *mig_evidence_name(MigEvidence bit) {
   return NULL;
 }
 
-void mig_settle_init(MigSettle *settle, const MigSettleRecord *record) {
-  *settle = (MigSettle){.record = *record, .pause_ms = PAUSE_MIN_MS};
+void mig_settle_init(MigSettle *settle, const MigSettleRecord *record, uint64_t stayed_ms) {
+  *settle = (MigSettle){
+      .record = *record,
+      .stayed_ms = stayed_ms,
+      .absent_ms = record->target_was_absent ? stayed_ms : 0,
+      .copy_seen = stayed_ms > 0,
+      .pause_ms = PAUSE_MIN_MS,
+  };
 }
 
 /* --- what is known --- */
+
+static bool is_watched_since(const MigSettle *settle, uint64_t moment_ms) {
+  uint64_t source_ms = settle->last.source_watched_since_ms, target_ms = settle->last.target_watched_since_ms;
+
+  return moment_ms > 0 && source_ms > 0 && source_ms <= moment_ms && target_ms > 0 && target_ms <= moment_ms;
+}
+
+static bool is_watched(const MigSettle *settle) {
+  return is_watched_since(settle, settle->stayed_ms);
+}
+
+static bool is_same_copy(const MigSettle *settle) {
+  return settle->copy_seen && !settle->last.source_replaced;
+}
 
 static bool never_ran_there(const MigSettle *settle) {
   const MigSettleRecord *record = &settle->record;
@@ -138,13 +171,28 @@ static bool never_ran_there(const MigSettle *settle) {
   bool never_defined = record->persist_target && look->source_defined && look->target == MIG_END_ABSENT;
   bool gave_up = look->target == MIG_END_INACTIVE && look->target_start_failed;
 
-  return !settle->seen_there && (never_defined || gave_up);
+  return !record->seen_there && !settle->given_back &&
+         (record->told_it_stayed || (is_watched(settle) && (never_defined || gave_up)));
 }
 
 /* A migration that libvirt says has failed left its guest running, or stopped as by the migration. One that is paused in
  * another way was paused by somebody since, and is where it is. */
 static bool was_given_back(const MigSettle *settle) {
-  return !settle->seen_there && settle->last.call_failed && settle->last.source == MIG_END_PAUSED;
+  return !settle->record.seen_there && settle->last.call_failed && settle->last.source == MIG_END_PAUSED;
+}
+
+/* It ended where it was: at the target if it ran there, else at the source. What ends at the source may be the old copy of a guest
+ * that has moved, unless it is known not to have. */
+static bool has_ended(const MigSettle *settle) {
+  const MigSettleRecord *record = &settle->record;
+  bool was_there = record->seen_there || record->completed;
+
+  return was_there ? settle->last.target_ended : settle->last.source_ended && is_watched(settle);
+}
+
+/* A guest that runs at the source with somebody else's migration has been given back: this one is over. */
+static bool counts_as_job(const MigSettleLook *look) {
+  return look->job_active && !(look->job_foreign && look->source == MIG_END_RUNNING);
 }
 
 static MigVerdictInput verdict_input(const MigSettle *settle) {
@@ -152,9 +200,11 @@ static MigVerdictInput verdict_input(const MigSettle *settle) {
 
   return (MigVerdictInput){.source = look->source,
                            .target = look->target,
-                           .job_active = look->job_active,
-                           .completed_event = settle->completed,
-                           .never_ran_there = never_ran_there(settle) || was_given_back(settle)};
+                           .job_active = counts_as_job(look),
+                           .completed_event = settle->record.completed,
+                           .never_ran_there = never_ran_there(settle) || was_given_back(settle),
+                           .ended = has_ended(settle),
+                           .told_it_ran = settle->record.told_it_ran};
 }
 
 static bool seen_twice(const MigSettle *settle) {
@@ -190,16 +240,20 @@ unsigned mig_settle_evidence(const MigSettle *settle) {
     evidence |= EV(TARGET_DEFINED);
   if (never_ran_there(settle))
     evidence |= EV(NEVER_RAN_THERE);
-  if (!settle->completed)
+  if (!settle->record.completed)
     evidence |= EV(NOT_COMPLETED);
   if (record->ran_before || record->paused_by_agent)
     evidence |= EV(RAN_BEFORE);
-  if (record->persist_target && record->target_was_absent)
+  if (record->persist_target && record->target_was_absent && is_watched_since(settle, settle->absent_ms))
     evidence |= EV(DEFINED_BY_US);
   if (record->undefine_source)
     evidence |= EV(TO_BE_UNDEFINED);
   if (verdict == MIG_VERDICT_RECOVER)
     evidence |= EV(CUT_POST_COPY);
+  if (is_watched(settle))
+    evidence |= EV(WATCHED);
+  if (is_same_copy(settle))
+    evidence |= EV(SAME_COPY);
   if (seen_twice(settle))
     evidence |= EV(SECOND_LOOK);
   return evidence;
@@ -220,6 +274,7 @@ static MigEndState source_as_it_counts(const MigSettle *settle, const MigSettleL
 
 static bool says_the_same(const MigSettleLook *a, const MigSettleLook *b) {
   return a->source == b->source && a->target == b->target && a->job_active == b->job_active &&
+         a->job_foreign == b->job_foreign && a->source_replaced == b->source_replaced &&
          a->source_defined == b->source_defined && a->target_defined == b->target_defined &&
          a->target_start_failed == b->target_start_failed;
 }
@@ -233,21 +288,46 @@ static bool may_be_paused_yet(const MigSettle *settle) {
          (unanswered && settle->last.began_ms < settle->source_since_ms + MIG_SETTLE_LATE_PAUSE_MS);
 }
 
+static bool is_own_job(const MigSettleLook *look) {
+  return look->job_active && !look->job_foreign;
+}
+
+/* What a look at the source says for later. */
+static void note_source(MigSettle *settle, const MigSettleLook *look) {
+  bool alive = look->source != MIG_END_UNKNOWN && look->source != MIG_END_ABSENT &&
+               look->source != MIG_END_INACTIVE && !look->source_replaced;
+
+  settle->copy_seen = settle->copy_seen || alive;
+  /* A copy at the target that waits for the stream has not run; what happened there after it said so is heard. */
+  if (is_own_job(look) && look->target == MIG_END_PAUSED_MIGRATION && !look->source_replaced)
+    settle->stayed_ms = look->ended_ms;
+  if (look->source != MIG_END_RUNNING || look->source_replaced)
+    return;
+  if (is_own_job(look))
+    settle->stayed_ms = look->began_ms > settle->stayed_ms ? look->began_ms : settle->stayed_ms;
+  else if (!look->job_active && settle->call_taken && !may_be_paused_yet(settle))
+    settle->given_back = true;
+}
+
 static void note_look(MigSettle *settle, const MigSettleLook *look) {
   MigSettleLook now = *look;
 
   now.source = source_as_it_counts(settle, look);
-  if (!settle->looked || !says_the_same(&settle->last, &now) || (look->completed && !settle->completed)) {
+  if (!settle->looked || !says_the_same(&settle->last, &now) ||
+      (look->completed && !settle->record.completed)) {
     settle->same_since_ms = look->ended_ms;
     settle->pause_ms = PAUSE_MIN_MS;
   }
   if (!settle->looked || settle->last.source == MIG_END_UNKNOWN)
     settle->source_since_ms = look->ended_ms;
-  settle->completed = settle->completed || look->completed;
-  settle->seen_there = settle->seen_there || has_guest(look->target);
-  settle->call_taken = settle->call_taken || look->call_taken || look->job_active;
+  settle->record.completed = settle->record.completed || look->completed;
+  settle->record.seen_there = settle->record.seen_there || look->target_had_guest || has_guest(look->target);
+  settle->call_taken = settle->call_taken || look->call_taken || is_own_job(look);
+  if (look->target == MIG_END_ABSENT)
+    settle->absent_ms = look->began_ms;
   settle->last = now;
   settle->looked = true;
+  note_source(settle, look);
   /* Whoever pauses it from now on has reasons of his own. One look is not enough: the agent's pause may lie in the socket
    * of a libvirtd that hangs. */
   if (now.source == MIG_END_RUNNING && seen_twice(settle) && !may_be_paused_yet(settle))
@@ -310,6 +390,12 @@ static bool one_look_will_do(const MigSettle *settle, MigVerdict verdict) {
           !settle->record.paused_by_agent);
 }
 
+/* There is a definition at the target that was not there before. */
+static bool may_have_defined(const MigSettle *settle) {
+  return settle->last.target == MIG_END_INACTIVE && settle->record.persist_target &&
+         settle->record.target_was_absent;
+}
+
 /* What stays behind, although the outcome is known. */
 static const char *what_is_left(const MigSettle *settle, MigVerdict verdict, MigTouch touch) {
   MigEndState source = settle->last.source;
@@ -327,13 +413,21 @@ static const char *what_is_left(const MigSettle *settle, MigVerdict verdict, Mig
                  "never resume it"
                : "the source still holds the stopped copy that the guest left there: destroy it there, never "
                  "resume it";
-  if (verdict == MIG_VERDICT_AT_SOURCE && settle->seen_there)
+  if (verdict == MIG_VERDICT_AT_SOURCE && settle->record.seen_there)
     return "the target was seen to have the guest as well, and has it no more: libvirt let the source's copy "
            "go on, "
            "which is older than what ran there; look at its disks";
-  if (verdict == MIG_VERDICT_GONE && holds_a_copy)
+  if ((verdict == MIG_VERDICT_GONE || verdict == MIG_VERDICT_LEFT) && holds_a_copy)
     return "the source still holds a copy of the guest that cannot run on: destroy it there when you have "
-           "looked";
+           "looked, never resume it";
+  if (verdict == MIG_VERDICT_AT_SOURCE && may_have_defined(settle))
+    return "the target has a definition of the domain, which the failed migration may have left there: the "
+           "agent did not "
+           "watch all the time, so it touches none. If nobody else made it, undefine it there";
+  if (verdict == MIG_VERDICT_SUCCEEDED && source == MIG_END_INACTIVE && settle->record.undefine_source)
+    return "the source still has a definition of the domain, which libvirt was asked to remove: the agent "
+           "did not watch "
+           "all the time, or the target has none, so it touches none. Undefine it there if it is not needed";
   return NULL;
 }
 
@@ -361,9 +455,11 @@ static void wait_on(MigSettle *settle, MigSettleStep *step) {
   bool lasts = settle->last.ended_ms >= settle->same_since_ms + MIG_SETTLE_PATIENCE_MS;
 
   /* The job of a cut post-copy stays, and does nothing. */
-  step->under_way = settle->last.job_active && settle->last.source != MIG_END_PAUSED_POSTCOPY_FAILED;
+  bool busy = settle->last.job_active && settle->last.source != MIG_END_PAUSED_POSTCOPY_FAILED;
+
+  step->under_way = busy && is_own_job(&settle->last);
   /* What the agent was to do lacks evidence. */
-  if (step->awaits == MIG_AWAITS_AGENT || (step->awaits == MIG_AWAITS_LIBVIRT && lasts && !step->under_way))
+  if (step->awaits == MIG_AWAITS_AGENT || (step->awaits == MIG_AWAITS_LIBVIRT && lasts && !busy))
     step->awaits = MIG_AWAITS_OPERATOR;
   step->plan = plans[step->awaits];
   if (step->under_way) {
@@ -412,6 +508,26 @@ uint64_t mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch to
   settle->same_since_ms = now_ms;
   settle->pause_ms = PAUSE_MIN_MS;
   return settle->again_ms;
+}
+
+const char *mig_settle_refuse_word(const MigSettleRecord *record, bool it_ran) {
+  if (!it_ran && record->seen_there)
+    return "the agent itself saw the guest at the target";
+  if (!it_ran && record->completed)
+    return "libvirt said that the migration was completed";
+  if (it_ran ? record->told_it_stayed : record->told_it_ran)
+    return "the opposite was said before";
+  return NULL;
+}
+
+void mig_settle_set_word(MigSettle *settle, bool told_it_stayed, bool told_it_ran) {
+  settle->record.told_it_stayed = told_it_stayed;
+  settle->record.told_it_ran = told_it_ran;
+}
+
+void mig_settle_get_learnt(const MigSettle *settle, bool *ret_seen_there, bool *ret_completed) {
+  *ret_seen_there = settle->record.seen_there;
+  *ret_completed = settle->record.completed;
 }
 
 void mig_settle_set_paused(MigSettle *settle, bool paused_by_agent, bool pause_answered) {

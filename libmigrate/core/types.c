@@ -45,6 +45,7 @@ static const char *const cause_names[] = {
     [MIG_CAUSE_REFUSED] = "REFUSED",
     [MIG_CAUSE_POLICY_CONFLICT] = "POLICY_CONFLICT",
     [MIG_CAUSE_GUEST_STOPPED] = "GUEST_STOPPED",
+    [MIG_CAUSE_OUTCOME_UNKNOWN] = "OUTCOME_UNKNOWN",
     [MIG_CAUSE_SOURCE_UNREACHABLE] = "SOURCE_UNREACHABLE",
     [MIG_CAUSE_POST_COPY_FAILED] = "POST_COPY_FAILED",
     [MIG_CAUSE_CANCELLED_ELSEWHERE] = "CANCELLED_ELSEWHERE",
@@ -96,6 +97,9 @@ static const struct {
                                    "Keys of the policy exclude each other for this domain or these hosts."},
     [MIG_CAUSE_GUEST_STOPPED] = {false,
                                  "The guest powered off, crashed or was destroyed while it was moving."},
+    [MIG_CAUSE_OUTCOME_UNKNOWN] =
+        {false, "Neither end has the guest any more, and nobody saw where it went: it was shut "
+                "down, or was moved to another node."},
     [MIG_CAUSE_SOURCE_UNREACHABLE] = {false, "libvirtd on this host does not answer; look at its service."},
     [MIG_CAUSE_POST_COPY_FAILED] = {false,
                                     "Post-copy could not be brought to its end; what each host holds of "

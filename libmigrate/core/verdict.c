@@ -16,6 +16,9 @@
  *   never      no job, and it is known that the guest did not run at the target.
  *   completed  no job, and libvirt said that the migration was completed.
  *
+ * Absence is no evidence. A guest that is at neither end was shut down, or somebody has moved it to a third node. GONE needs to
+ * know that it ended (`ended`): libvirt said so, at one end or the other. Else the verdict is LEFT, which claims no more than that.
+ *
  * An answer is a verdict, or says who brings it further: an end that does not answer, libvirt, the agent by one of
  * the actions of settle.c, or an operator. The verdict moves nothing.
  *
@@ -50,7 +53,8 @@ TABLE_COVERS(end_state_names, MIG_END_STATE_COUNT);
 static const char *const verdict_names[] = {
     [MIG_VERDICT_WAIT] = "WAIT",           [MIG_VERDICT_SUCCEEDED] = "SUCCEEDED",
     [MIG_VERDICT_AT_SOURCE] = "AT_SOURCE", [MIG_VERDICT_RECOVER] = "RECOVER",
-    [MIG_VERDICT_GONE] = "GONE",           [MIG_VERDICT_SPLIT] = "SPLIT",
+    [MIG_VERDICT_GONE] = "GONE",           [MIG_VERDICT_LEFT] = "LEFT",
+    [MIG_VERDICT_SPLIT] = "SPLIT",
 };
 TABLE_COVERS(verdict_names, MIG_VERDICT_COUNT);
 
@@ -96,6 +100,9 @@ typedef enum Rule {
   CR_M,
   CR_PC,
   CR_CR,
+  LEFT,    /* NOBODY, and it is not known whether it ended at the target or has moved on from there */
+  PC_LEFT, /* PC_NO, likewise */
+  TOLD,    /* nothing at the target, where it ran, as somebody says who knows */
   RULE_COUNT
 } Rule;
 
@@ -252,6 +259,17 @@ static const MigVerdictAnswer answers[][SITUATION_COUNT] = {
     [CR_PC] = UNLESS_ACTIVE(WAITS(OPERATOR, "the guest crashed at the source, yet the target is in post-copy: "
                                             "destroy both when you have looked")),
     [CR_CR] = UNLESS_ACTIVE(STANDS(GONE, "the guest crashed, and both ends keep remains of it")),
+
+    [LEFT] = ENDS(STANDS(LEFT, "neither end has the guest any more, and libvirt did not say that it ended: it was shut down, or "
+                               "somebody has moved it to another node since"),
+                  STANDS(LEFT, "the guest moved to the target, and is not there any more: it was shut down, or has moved on to "
+                               "another node since")),
+    [PC_LEFT] = ENDS(WAITS(OPERATOR, "the source is still in post-copy without a migration, the target has nothing, and "
+                                     "whether the guest ran there is not known: if it did, destroy the source's copy"),
+                     STANDS(LEFT, "the guest moved to the target, and is not there any more: it was shut down, or has moved "
+                                  "on to another node since; what the source holds cannot run")),
+    [TOLD] = ALWAYS(STANDS(LEFT, "the guest ran at the target, as the agent was told, and is not there any more; what the "
+                                 "source may hold is out of date and must not be resumed")),
     /* clang-format on */
 };
 TABLE_COVERS(answers, RULE_COUNT);
@@ -268,6 +286,21 @@ const char *mig_awaits_name(MigAwaits awaits) {
   return table_name(awaits_names, MIG_AWAITS_COUNT, (int)awaits);
 }
 
+/* What the two states alone do not say. */
+static Rule refine(const MigVerdictInput *input, Rule rule) {
+  bool nothing_there = rule == NOBODY || rule == HERE_P || rule == SW_NO || rule == PC_NO || rule == PCF_NO;
+
+  if (input->job_active)
+    return rule;
+  if (input->told_it_ran && nothing_there)
+    return TOLD;
+  if (rule == NOBODY && !input->ended)
+    return LEFT;
+  if (rule == PC_NO && !input->ended)
+    return PC_LEFT;
+  return rule;
+}
+
 const MigVerdictAnswer *mig_verdict_answer(const MigVerdictInput *input) {
   /* A state that this table does not know is one that was not understood. */
   MigEndState source = (unsigned)input->source < MIG_END_STATE_COUNT ? input->source : MIG_END_UNKNOWN;
@@ -277,7 +310,7 @@ const MigVerdictAnswer *mig_verdict_answer(const MigVerdictInput *input) {
                         : input->never_ran_there ? NEVER
                                                  : ENDED;
 
-  return &answers[cells[source][target]][situation];
+  return &answers[refine(input, (Rule)cells[source][target])][situation];
 }
 
 MigVerdict mig_verdict(const MigVerdictInput *input, const char **ret_why) {

@@ -28,6 +28,7 @@ typedef enum MigVerdict {
   MIG_VERDICT_AT_SOURCE, /* runs at the source, not at the target: failed or aborted, guest alive */
   MIG_VERDICT_RECOVER,   /* post-copy cut: to be resumed */
   MIG_VERDICT_GONE,      /* stopped at both ends: the guest powered off or was destroyed */
+  MIG_VERDICT_LEFT,      /* at neither end, and nobody watched it go: it was shut down, or has moved on */
   MIG_VERDICT_SPLIT,     /* both ends say that it runs: never by our doing; shout, touch nothing */
   MIG_VERDICT_COUNT
 } MigVerdict;
@@ -53,6 +54,8 @@ typedef struct MigVerdictInput {
   bool job_active;      /* libvirt at the source still has a migration job on the domain */
   bool completed_event; /* libvirt said that the migration was completed */
   bool never_ran_there; /* known: the guest did not run at the target. Settle.c says what proves it */
+  bool ended;       /* known: the guest was shut down, was destroyed or crashed, at one end or the other */
+  bool told_it_ran; /* somebody who knows says that the guest ran at the target */
 } MigVerdictInput;
 
 typedef struct MigVerdictAnswer {

@@ -72,6 +72,8 @@ bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError
     return false;
   flags = mig_flags(request, &start);
 
+  if (!mig_guard_pass(domain, request->uuid, request->guard, error))
+    return false;
   /* Before the start, for a small guest may be over before the monitor's first step. Not on a resume: QEMU is
    * in post-copy then, and the guest has been moved already. */
   if (!request->resume_post_copy && max_downtime_ms &&
@@ -81,18 +83,31 @@ bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError
   return run(lease.vir, domain, request, &start, flags, error);
 }
 
-bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, GError **error) {
+/* The domain for a call that acts on it at once. NULL: it could not be had, or `guard` refused. */
+static virDomainPtr take_for_action(MigConn *conn, const char *uuid, const MigGuard *guard,
+                                    MigLease *ret_lease, GError **error) {
+  virDomainPtr domain = mig_lease_take_domain(conn, uuid, ret_lease, error);
+
+  if (domain && !mig_guard_pass(domain, uuid, guard, error)) {
+    virDomainFree(domain);
+    return NULL;
+  }
+  return domain;
+}
+
+bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
   g_auto(MigLease) lease = {0};
-  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
+  g_autoptr(virDomain) domain = take_for_action(conn, uuid, guard, &lease, error);
 
   if (!domain)
     return false;
   return virDomainAbortJob(domain) == 0 || mig_virt_error_take(error, "cannot abort the migration");
 }
 
-bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error) {
+bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms,
+                                  const MigGuard *guard, GError **error) {
   g_auto(MigLease) lease = {0};
-  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
+  g_autoptr(virDomain) domain = take_for_action(conn, uuid, guard, &lease, error);
 
   if (!domain)
     return false;
@@ -101,9 +116,9 @@ bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t down
 }
 
 bool mig_libvirt_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy,
-                               GError **error) {
+                               const MigGuard *guard, GError **error) {
   g_auto(MigLease) lease = {0};
-  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
+  g_autoptr(virDomain) domain = take_for_action(conn, uuid, guard, &lease, error);
   unsigned flags = post_copy ? VIR_DOMAIN_MIGRATE_MAX_SPEED_POSTCOPY : 0;
 
   if (!domain)
@@ -112,9 +127,9 @@ bool mig_libvirt_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_p
          mig_virt_error_take(error, "cannot set the bandwidth to %" G_GUINT64_FORMAT " bytes/s", bytes_per_s);
 }
 
-bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, GError **error) {
+bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
   g_auto(MigLease) lease = {0};
-  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
+  g_autoptr(virDomain) domain = take_for_action(conn, uuid, guard, &lease, error);
 
   if (!domain)
     return false;
@@ -122,27 +137,27 @@ bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, GError **error
          mig_virt_error_take(error, "cannot switch to post-copy");
 }
 
-bool mig_libvirt_suspend(MigConn *conn, const char *uuid, GError **error) {
+bool mig_libvirt_suspend(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
   g_auto(MigLease) lease = {0};
-  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
+  g_autoptr(virDomain) domain = take_for_action(conn, uuid, guard, &lease, error);
 
   if (!domain)
     return false;
   return virDomainSuspend(domain) == 0 || mig_virt_error_take(error, "cannot pause the guest");
 }
 
-bool mig_libvirt_resume(MigConn *conn, const char *uuid, GError **error) {
+bool mig_libvirt_resume(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
   g_auto(MigLease) lease = {0};
-  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
+  g_autoptr(virDomain) domain = take_for_action(conn, uuid, guard, &lease, error);
 
   if (!domain)
     return false;
   return virDomainResume(domain) == 0 || mig_virt_error_take(error, "cannot resume the guest");
 }
 
-bool mig_libvirt_undefine(MigConn *conn, const char *uuid, GError **error) {
+bool mig_libvirt_undefine(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
   g_auto(MigLease) lease = {0};
-  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
+  g_autoptr(virDomain) domain = take_for_action(conn, uuid, guard, &lease, error);
   int active;
 
   if (!domain)

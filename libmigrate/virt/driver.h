@@ -30,6 +30,7 @@ typedef enum MigVirtError {
   MIG_VIRT_ERROR_STILL_RUNNING, /* post-copy resume: QEMU's migration still runs; watch it */
   MIG_VIRT_ERROR_UNSUPPORTED,   /* libvirt, QEMU or the domain's configuration cannot */
   MIG_VIRT_ERROR_NO_TLS, /* an end lacks the certificates that QEMU's TLS takes; told before anything has moved */
+  MIG_VIRT_ERROR_STALE,   /* not asked for: what the action was to rest on is so no more; see MigGuard */
   MIG_VIRT_ERROR_INVALID, /* a bad argument, such as a malformed URI */
   MIG_VIRT_ERROR_FAILED,  /* anything else: see libvirt's text */
   MIG_VIRT_ERROR_COUNT
@@ -83,9 +84,22 @@ typedef struct MigDomainStatus {
   bool persistent;
   bool job_active; /* a migration job, outgoing or incoming */
   bool job_outgoing;
+  uint64_t job_elapsed_ms; /* since the job began, as libvirtd's clock says; 0: it does not tell */
+  int id; /* libvirt's number of this QEMU, another one after each start and each move; 0: there is none */
+  bool ended;        /* inactive because the guest was shut down, or crashed */
   bool start_failed; /* inactive because its last start, or the last migration into it, failed */
   bool migrated;     /* running, and so since it was migrated here; nobody paused it since */
 } MigDomainStatus;
+
+/* What a call that changes something asks right before it does, on its own thread, of a look of that moment: may it still be done?
+ * False, with an error, prevents it. So an action that was held up, by a libvirtd that hung, dies with the look that it rested on,
+ * and with whoever waited for it. */
+typedef bool (*MigGuardFunc)(const MigDomainStatus *status, gpointer user_data, GError **error);
+
+typedef struct MigGuard {
+  MigGuardFunc may;
+  gpointer user_data;
+} MigGuard;
 
 /* A disk image of a host, in one of its storage pools. */
 typedef struct MigImage {
@@ -114,6 +128,7 @@ typedef struct MigMigrateRequest {
   MigPolicy policy; /* the goals, but for allow_auto_converge and max_downtime_ms: what to ask of the start */
   MigPolicyFacts facts;
   bool resume_post_copy;
+  const MigGuard *guard;           /* or NULL */
   unsigned throttle_initial_pct;   /* of auto-converge; 0: QEMU's 20 %, or max_throttle_pct if that is less */
   unsigned throttle_increment_pct; /* 0: QEMU's 10 % */
 } MigMigrateRequest;
@@ -131,6 +146,7 @@ typedef struct MigVirtEvent {
   char uuid[MIG_UUID_STRING_SIZE];
   char name[256]; /* of the domain, cut to size */
   bool arriving;  /* STATE: it is a copy that waits for a migration into this host */
+  bool ended;     /* STATE: what was here was shut down, was destroyed or crashed */
   uint64_t iteration;
   bool success;
   MigFinalStats final;
@@ -199,17 +215,19 @@ typedef struct MigDriverOps {
    * has the same numbers, was missed, and at the target. */
   bool (*final_stats)(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
 
-  bool (*abort_job)(MigConn *conn, const char *uuid, GError **error);
-  bool (*set_max_downtime)(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error);
+  /* These act only if `guard` lets them. */
+  bool (*abort_job)(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
+  bool (*set_max_downtime)(MigConn *conn, const char *uuid, uint64_t downtime_ms, const MigGuard *guard,
+                           GError **error);
   bool (*set_bandwidth)(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy,
-                        GError **error);
-  bool (*start_post_copy)(MigConn *conn, const char *uuid, GError **error);
-  bool (*suspend)(MigConn *conn, const char *uuid, GError **error);
-  bool (*resume)(MigConn *conn, const char *uuid, GError **error);
+                        const MigGuard *guard, GError **error);
+  bool (*start_post_copy)(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
+  bool (*suspend)(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
+  bool (*resume)(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 
   /* Removes the definition of an inactive domain and nothing else: its NVRAM and TPM state stay, for they may be on shared
    * storage and in use elsewhere. Refused for an active domain, and for one with snapshots or a saved state. */
-  bool (*undefine)(MigConn *conn, const char *uuid, GError **error);
+  bool (*undefine)(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 
   /* Makes an empty, sparse image. EXISTS: there is something of that name, which was left alone. */
   bool (*make_image)(MigConn *conn, const MigImage *image, GError **error);

@@ -163,6 +163,8 @@ void mig_stats_sample(virTypedParameterPtr params, int n, MigSample *ret_sample)
 void mig_stats_final(virTypedParameterPtr params, int n, MigFinalStats *ret_stats);
 /* MIG_ANY if the operation is not named. */
 int mig_stats_operation(virTypedParameterPtr params, int n);
+/* 0: not told. */
+uint64_t mig_stats_elapsed_ms(virTypedParameterPtr params, int n);
 bool mig_stats_success(virTypedParameterPtr params, int n);
 
 /* Does a virDomainJobType with that operation make it a migration under way? */
@@ -230,6 +232,12 @@ virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned ti
                                  GError **error);
 void mig_close_aside(virConnectPtr vir);
 
+/* How the domain stands now. NO_DOMAIN: it went in between. */
+bool mig_read_status(virDomainPtr domain, const char *uuid, MigDomainStatus *ret_status, GError **error);
+
+/* Looks, and asks the guard: to be called right before the call that acts. `guard` may be NULL. */
+bool mig_guard_pass(virDomainPtr domain, const char *uuid, const MigGuard *guard, GError **error);
+
 /* The operations, as in the vtable. */
 bool mig_libvirt_host_facts(MigConn *conn, MigHostFacts *ret_facts, GError **error);
 GPtrArray *mig_libvirt_list_active(MigConn *conn, GError **error);
@@ -247,14 +255,15 @@ bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret
 bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds,
                                   uint64_t *ret_bytes_per_s, double *ret_cpu_share, GError **error);
 bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error);
-bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, GError **error);
-bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error);
+bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
+bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms,
+                                  const MigGuard *guard, GError **error);
 bool mig_libvirt_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy,
-                               GError **error);
-bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, GError **error);
-bool mig_libvirt_suspend(MigConn *conn, const char *uuid, GError **error);
-bool mig_libvirt_resume(MigConn *conn, const char *uuid, GError **error);
+                               const MigGuard *guard, GError **error);
+bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
+bool mig_libvirt_suspend(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
+bool mig_libvirt_resume(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 bool mig_libvirt_reachable(MigDriver *driver, const char *uri, unsigned timeout_ms, GError **error);
-bool mig_libvirt_undefine(MigConn *conn, const char *uuid, GError **error);
+bool mig_libvirt_undefine(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 bool mig_libvirt_make_image(MigConn *conn, const MigImage *image, GError **error);
 bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, GError **error);

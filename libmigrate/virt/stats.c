@@ -97,6 +97,12 @@ int mig_stats_operation(virTypedParameterPtr params, int n) {
   return number(params, n, VIR_DOMAIN_JOB_OPERATION, &operation) ? (int)operation : MIG_ANY;
 }
 
+uint64_t mig_stats_elapsed_ms(virTypedParameterPtr params, int n) {
+  uint64_t elapsed_ms;
+
+  return number(params, n, VIR_DOMAIN_JOB_TIME_ELAPSED, &elapsed_ms) ? elapsed_ms : 0;
+}
+
 bool mig_stats_success(virTypedParameterPtr params, int n) {
   uint64_t success;
 

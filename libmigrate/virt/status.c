@@ -8,18 +8,18 @@
 #define GUEST_CPUS_MAX 64
 
 /* What the job on the domain is. False with an error only if the server could not be asked. */
-static bool read_job(virDomainPtr domain, const char *uuid, bool *ret_active, bool *ret_outgoing,
-                     GError **error) {
+static bool read_job(virDomainPtr domain, const char *uuid, MigDomainStatus *status, GError **error) {
   virTypedParameterPtr params = NULL;
   int n = 0, type = VIR_DOMAIN_JOB_NONE;
   g_autoptr(GError) failure = NULL;
 
-  *ret_active = *ret_outgoing = false;
   if (virDomainGetJobStats(domain, &type, &params, &n, 0) == 0) {
     int operation = mig_stats_operation(params, n);
 
-    *ret_active = mig_stats_job_is_migration(type, operation);
-    *ret_outgoing = *ret_active && operation != VIR_DOMAIN_JOB_OPERATION_MIGRATION_IN;
+    status->job_active = mig_stats_job_is_migration(type, operation);
+    status->job_outgoing = status->job_active && operation != VIR_DOMAIN_JOB_OPERATION_MIGRATION_IN;
+    if (status->job_active)
+      status->job_elapsed_ms = mig_stats_elapsed_ms(params, n);
     virTypedParamsFree(params, n);
     return true;
   }
@@ -32,7 +32,7 @@ static bool read_job(virDomainPtr domain, const char *uuid, bool *ret_active, bo
   case MIG_VIRT_ERROR_UNSUPPORTED:
     /* So libvirt answers for the target's half: the job is there, its numbers are not. Else a driver without
      * jobs. */
-    *ret_active = strstr(failure->message, "only on the source host") != NULL;
+    status->job_active = strstr(failure->message, "only on the source host") != NULL;
     return true;
   default:
     break;
@@ -41,37 +41,51 @@ static bool read_job(virDomainPtr domain, const char *uuid, bool *ret_active, bo
   return false;
 }
 
+bool mig_read_status(virDomainPtr domain, const char *uuid, MigDomainStatus *ret_status, GError **error) {
+  MigDomainStatus status = {.state = MIG_END_ABSENT};
+  int state, reason, persistent;
+  unsigned id = virDomainGetID(domain); /* of the moment at which it was looked up */
+
+  /* The job first and the state last: a job seen to be over is then never paired with the state of before. */
+  if (!read_job(domain, uuid, &status, error))
+    return false;
+  persistent = virDomainIsPersistent(domain);
+  if (persistent < 0 || virDomainGetState(domain, &state, &reason, 0) < 0)
+    return mig_virt_error_take(error, "cannot read the state of domain %s", uuid);
+  status.state = mig_state_from_libvirt(state, reason);
+  status.persistent = persistent;
+  status.id = id == (unsigned)-1 || state == VIR_DOMAIN_SHUTOFF ? 0 : (int)id;
+  status.start_failed = state == VIR_DOMAIN_SHUTOFF && reason == VIR_DOMAIN_SHUTOFF_FAILED;
+  status.ended = state == VIR_DOMAIN_SHUTOFF &&
+                 (reason == VIR_DOMAIN_SHUTOFF_SHUTDOWN || reason == VIR_DOMAIN_SHUTOFF_CRASHED);
+  status.migrated = state == VIR_DOMAIN_RUNNING && reason == VIR_DOMAIN_RUNNING_MIGRATED;
+  *ret_status = status;
+  return true;
+}
+
 bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error) {
   g_auto(MigLease) lease = {0};
   g_autoptr(GError) failure = NULL;
   g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, &failure);
-  MigDomainStatus status = {.state = MIG_END_ABSENT};
-  int state, reason, persistent;
-  bool ok;
+  MigDomainStatus status;
 
-  /* The job first and the state last: a job seen to be over is then never paired with the state of before. */
-  ok = domain && read_job(domain, uuid, &status.job_active, &status.job_outgoing, &failure);
-  if (ok) {
-    persistent = virDomainIsPersistent(domain);
-    ok = persistent >= 0 && virDomainGetState(domain, &state, &reason, 0) == 0;
-    if (!ok)
-      mig_virt_error_take(&failure, "cannot read the state of domain %s", uuid);
-  }
-  if (!ok && !g_error_matches(failure, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {
-    g_propagate_error(error, g_steal_pointer(&failure));
-    return false;
-  }
-  if (ok) {
-    status.state = mig_state_from_libvirt(state, reason);
-    status.persistent = persistent;
-    status.start_failed = state == VIR_DOMAIN_SHUTOFF && reason == VIR_DOMAIN_SHUTOFF_FAILED;
-    status.migrated = state == VIR_DOMAIN_RUNNING && reason == VIR_DOMAIN_RUNNING_MIGRATED;
-  } else {
+  if (!domain || !mig_read_status(domain, uuid, &status, &failure)) {
+    if (!g_error_matches(failure, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {
+      g_propagate_error(error, g_steal_pointer(&failure));
+      return false;
+    }
     status = (MigDomainStatus){.state = MIG_END_ABSENT};
   }
-
   *ret_status = status;
   return true;
+}
+
+bool mig_guard_pass(virDomainPtr domain, const char *uuid, const MigGuard *guard, GError **error) {
+  MigDomainStatus status;
+
+  if (!guard)
+    return true;
+  return mig_read_status(domain, uuid, &status, error) && guard->may(&status, guard->user_data, error);
 }
 
 /* From the host's /proc: neither QEMU's monitor nor the domain's job is asked. What cannot be had is left out. */

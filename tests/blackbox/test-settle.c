@@ -86,7 +86,7 @@ static void a_guest_that_was_paused_before_the_move_stays_so(void **state) {
   assert_null(find_event(job, "action", "resumes the guest"));
 }
 
-static void no_resume_before_the_target_answers(void **state) {
+static void no_resume_over_a_gap_at_the_target(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -98,10 +98,55 @@ static void no_resume_before_the_target_answers(void **state) {
   /* Two more answers of the source, and none of the target. */
   bb_await_event(bb, id, "phase", "target: unknown");
   assert_guest(bb, "a", "paused_migration");
+  /* It is there again, and has nothing. While nobody looked the guest may have run there, and have gone from there. */
   bb_set_host(bb, "b", "reachable", json_true());
+  job = bb_await(bb, id, plan_has, "needs an operator");
+  assert_text(job, "phase", "recovering");
+  assert_guest(bb, "a", "paused_migration");
+  bb_set_domain(bb, "vm1", "state", json_string("running"));
   job = bb_await_phase(bb, id, "failed");
   assert_ended_at_source(job);
-  assert_guest(bb, "a", "running");
+  assert_null(find_event(job, "action", "resumes the guest"));
+}
+
+/* The agent was not there: what is absent now may have been there. */
+static void no_resume_after_a_restart(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+
+  bb_stop(bb, SIGKILL);
+  leave_stopped(bb);
+  bb_start(bb);
+  bb_await(bb, id, plan_has, "needs an operator");
+  assert_guest(bb, "a", "paused_migration");
+  bb_set_domain(bb, "vm1", "state", json_string("running"));
+  assert_ended_at_source(bb_await_phase(bb, id, "failed"));
+}
+
+/* It was given up after three seconds; when libvirtd goes on, the world is another one. */
+static void a_question_that_was_given_up_does_nothing(void **state) {
+  Bb *bb = *state;
+  const char *id;
+  json_t *job;
+
+  json_object_set_new(bb->world, "keepalive_ms", json_integer(60000));
+  id = set_out(bb, NULL);
+  bb_set_call(bb, "resume", json_pack("{sb}", "hang", 1));
+  leave_stopped(bb);
+  bb_await_event(bb, id, "warning", "did not answer within 3 s");
+  /* An owner with virsh lets it run, and pauses it for reasons of his own. */
+  bb_set_domain(bb, "vm1", "state", json_string("running"));
+  job = bb_await_phase(bb, id, "failed");
+  assert_ended_at_source(job);
+  bb_set_domain(bb, "vm1", "state", json_string("paused"));
+  while (g_strcmp0(text_of(bb_truth(bb, "vm1"), "state"), "paused") != 0)
+    g_usleep(10000);
+  bb_set_call(bb, "resume", NULL);
+  /* Whoever waited for the call is through once another has been answered. */
+  for (int i = 0; i < 50; i++) {
+    assert_guest(bb, "a", "paused");
+    g_usleep(20000);
+  }
 }
 
 static void no_resume_if_it_may_have_run_at_the_target(void **state) {
@@ -277,7 +322,9 @@ int main(void) {
 
   TESTS_ADD(&tests, a_guest_left_stopped_runs_again);
   TESTS_ADD(&tests, a_guest_that_was_paused_before_the_move_stays_so);
-  TESTS_ADD(&tests, no_resume_before_the_target_answers);
+  TESTS_ADD(&tests, no_resume_over_a_gap_at_the_target);
+  TESTS_ADD(&tests, no_resume_after_a_restart);
+  TESTS_ADD(&tests, a_question_that_was_given_up_does_nothing);
   TESTS_ADD(&tests, no_resume_if_it_may_have_run_at_the_target);
   TESTS_ADD(&tests, no_resume_if_it_is_shut_off_at_the_target);
   TESTS_ADD(&tests, what_the_agent_paused_runs_again_if_it_fails);

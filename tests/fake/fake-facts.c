@@ -200,29 +200,40 @@ bool fake_survey_target_op(MigConn *conn, const MigDomainFacts *domain, const Mi
          fake_leave(conn, survey_target(conn, domain, source, ret_facts, error));
 }
 
-bool fake_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error) {
-  FakeDomain *domain;
+static bool read_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error) {
+  FakeDomain *domain = fake_world_domain(conn->world, NULL, uuid);
   MigDomainStatus status = {.state = MIG_END_ABSENT};
-  json_t *said;
 
-  if (!fake_enter(conn, "domain_status", NULL, error))
-    return false;
-  domain = fake_world_domain(conn->world, NULL, uuid);
   if (domain) {
     bool outgoing = domain->job.phase != FAKE_PHASE_NONE && strcmp(domain->job.source, conn->host) == 0;
     bool incoming = domain->job.phase != FAKE_PHASE_NONE && strcmp(domain->job.target, conn->host) == 0;
+    json_t *said = fake_world_said_state(conn->world, domain, conn->host);
 
-    said = fake_world_said_state(conn->world, domain, conn->host);
     if (said && g_strcmp0(json_string_value(said), "error") == 0)
-      return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_FAILED, "scripted: no status"));
+      return fake_refuse(error, MIG_VIRT_ERROR_FAILED, "scripted: no status");
     status.state = said ? fake_end_state(json_string_value(said)) : fake_domain_state_at(domain, conn->host);
     status.persistent = fake_domain_defined(domain, conn->host);
     status.start_failed =
         status.state == MIG_END_INACTIVE && g_strcmp0(domain->host, conn->host) != 0 && domain->start_failed;
     status.job_active = outgoing || incoming;
     status.job_outgoing = outgoing;
+    if (status.job_active)
+      status.job_elapsed_ms = (uint64_t)((g_get_monotonic_time() - domain->job.start_us) / 1000);
+    status.id = status.state == MIG_END_ABSENT || status.state == MIG_END_INACTIVE ? 0 : 1;
     status.migrated = status.state == MIG_END_RUNNING && g_strcmp0(domain->final_target, conn->host) == 0;
   }
   *ret_status = status;
-  return fake_leave(conn, true);
+  return true;
+}
+
+bool fake_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error) {
+  if (!fake_enter(conn, "domain_status", NULL, error))
+    return false;
+  return fake_leave(conn, read_status(conn, uuid, ret_status, error));
+}
+
+bool fake_guard_pass(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
+  MigDomainStatus status;
+
+  return !guard || (read_status(conn, uuid, &status, error) && guard->may(&status, guard->user_data, error));
 }

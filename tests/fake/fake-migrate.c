@@ -31,6 +31,8 @@ static bool check_start(MigConn *conn, FakeDomain *domain, const MigMigrateReque
     return true;
   }
 
+  if (!fake_guard_pass(conn, request->uuid, request->guard, error))
+    return false;
   if (domain->job.phase != FAKE_PHASE_NONE)
     return fake_refuse(error, MIG_VIRT_ERROR_BUSY, "another migration job is already running");
   if (g_strcmp0(domain->host, conn->host) != 0 ||
@@ -159,11 +161,13 @@ bool fake_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats,
   return fake_leave(conn, true);
 }
 
-bool fake_abort_job(MigConn *conn, const char *uuid, GError **error) {
+bool fake_abort_job(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
   FakeDomain *domain;
 
   if (!fake_enter(conn, "abort_job", NULL, error))
     return false;
+  if (!fake_guard_pass(conn, uuid, guard, error))
+    return fake_leave(conn, false);
   domain = fake_find_job(conn, uuid, error);
   if (!domain)
     return fake_leave(conn, false);
@@ -174,11 +178,14 @@ bool fake_abort_job(MigConn *conn, const char *uuid, GError **error) {
   return fake_leave(conn, true);
 }
 
-bool fake_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error) {
+bool fake_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, const MigGuard *guard,
+                           GError **error) {
   FakeDomain *domain;
 
   if (!fake_enter(conn, "set_max_downtime", NULL, error))
     return false;
+  if (!fake_guard_pass(conn, uuid, guard, error))
+    return fake_leave(conn, false);
   domain = fake_find(conn, uuid, error);
   if (domain) {
     domain->job.max_downtime_ms = (gint64)downtime_ms;
@@ -188,11 +195,13 @@ bool fake_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms
 }
 
 bool fake_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy,
-                        GError **error) {
+                        const MigGuard *guard, GError **error) {
   FakeDomain *domain;
 
   if (!fake_enter(conn, "set_bandwidth", NULL, error))
     return false;
+  if (!fake_guard_pass(conn, uuid, guard, error))
+    return fake_leave(conn, false);
   domain = fake_find(conn, uuid, error);
   if (domain) {
     *(post_copy ? &domain->job.post_copy_bandwidth : &domain->job.bandwidth) = (gint64)bytes_per_s;
@@ -201,11 +210,13 @@ bool fake_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_per_s, b
   return fake_leave(conn, domain != NULL);
 }
 
-bool fake_start_post_copy(MigConn *conn, const char *uuid, GError **error) {
+bool fake_start_post_copy(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
   FakeDomain *domain;
 
   if (!fake_enter(conn, "start_post_copy", NULL, error))
     return false;
+  if (!fake_guard_pass(conn, uuid, guard, error))
+    return fake_leave(conn, false);
   domain = fake_find_job(conn, uuid, error);
   if (!domain)
     return fake_leave(conn, false);
@@ -223,11 +234,13 @@ bool fake_start_post_copy(MigConn *conn, const char *uuid, GError **error) {
 }
 
 static bool set_running(MigConn *conn, const char *call, const char *uuid, MigEndState from, MigEndState to,
-                        const char *detail, GError **error) {
+                        const char *detail, const MigGuard *guard, GError **error) {
   FakeDomain *domain;
 
   if (!fake_enter(conn, call, NULL, error))
     return false;
+  if (!fake_guard_pass(conn, uuid, guard, error))
+    return fake_leave(conn, false);
   domain = fake_find(conn, uuid, error);
   if (!domain)
     return fake_leave(conn, false);
@@ -244,19 +257,23 @@ static bool set_running(MigConn *conn, const char *call, const char *uuid, MigEn
   return fake_leave(conn, true);
 }
 
-bool fake_suspend(MigConn *conn, const char *uuid, GError **error) {
-  return set_running(conn, "suspend", uuid, MIG_END_RUNNING, MIG_END_PAUSED, "suspended: paused", error);
+bool fake_suspend(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
+  return set_running(conn, "suspend", uuid, MIG_END_RUNNING, MIG_END_PAUSED, "suspended: paused", guard,
+                     error);
 }
 
-bool fake_resume(MigConn *conn, const char *uuid, GError **error) {
-  return set_running(conn, "resume", uuid, MIG_END_PAUSED, MIG_END_RUNNING, "resumed: unpaused", error);
+bool fake_resume(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
+  return set_running(conn, "resume", uuid, MIG_END_PAUSED, MIG_END_RUNNING, "resumed: unpaused", guard,
+                     error);
 }
 
-bool fake_undefine(MigConn *conn, const char *uuid, GError **error) {
+bool fake_undefine(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
   FakeDomain *domain;
 
   if (!fake_enter(conn, "undefine", NULL, error))
     return false;
+  if (!fake_guard_pass(conn, uuid, guard, error))
+    return fake_leave(conn, false);
   domain = fake_find(conn, uuid, error);
   if (!domain)
     return fake_leave(conn, false);

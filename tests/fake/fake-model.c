@@ -68,8 +68,11 @@ void fake_event(FakeWorld *world, const char *host, const FakeDomain *domain, Mi
 
 void fake_event_state(FakeWorld *world, const char *host, const FakeDomain *domain, MigEndState state,
                       const char *detail) {
-  MigVirtEvent event = {
-      .kind = MIG_VIRT_EVENT_STATE, .state = state, .arriving = strcmp(detail, "started: migrated") == 0};
+  MigVirtEvent event = {.kind = MIG_VIRT_EVENT_STATE,
+                        .state = state,
+                        .arriving = strcmp(detail, "started: migrated") == 0,
+                        .ended = strcmp(detail, "stopped: crashed") == 0 &&
+                                 (state == MIG_END_INACTIVE || state == MIG_END_CRASHED)};
 
   g_strlcpy(event.detail, detail, sizeof event.detail);
   fake_event(world, host, domain, event);

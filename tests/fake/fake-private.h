@@ -64,6 +64,8 @@ bool fake_domain_facts(MigConn *conn, const char *name_or_uuid, MigDomainFacts *
 bool fake_definitions(MigConn *conn, const char *name_or_uuid, MigDefinitions *ret_definitions,
                       GError **error);
 bool fake_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
+/* Within a call that has been entered: looks, and asks the guard. */
+bool fake_guard_pass(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 bool fake_survey_domain_op(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts,
                            GError **error);
 bool fake_survey_target_op(MigConn *conn, const MigDomainFacts *domain, const MigHostFacts *source,
@@ -76,13 +78,14 @@ bool fake_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, ui
 bool fake_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error);
 bool fake_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
 bool fake_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
-bool fake_abort_job(MigConn *conn, const char *uuid, GError **error);
-bool fake_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, GError **error);
+bool fake_abort_job(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
+bool fake_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, const MigGuard *guard,
+                           GError **error);
 bool fake_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_per_s, bool post_copy,
-                        GError **error);
-bool fake_start_post_copy(MigConn *conn, const char *uuid, GError **error);
-bool fake_suspend(MigConn *conn, const char *uuid, GError **error);
-bool fake_resume(MigConn *conn, const char *uuid, GError **error);
-bool fake_undefine(MigConn *conn, const char *uuid, GError **error);
+                        const MigGuard *guard, GError **error);
+bool fake_start_post_copy(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
+bool fake_suspend(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
+bool fake_resume(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
+bool fake_undefine(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 bool fake_make_image(MigConn *conn, const MigImage *image, GError **error);
 bool fake_remove_image(MigConn *conn, const MigImage *image, GError **error);

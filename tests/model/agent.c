@@ -7,6 +7,10 @@
  * moment of declaring. */
 #include "tests/model/model.h"
 
+static bool is_own_job(const MigSettleLook *look) {
+  return look->job_active && !look->job_foreign;
+}
+
 static bool source_answers(const World *world) {
   return world->source.daemon == DAEMON_UP;
 }
@@ -26,8 +30,53 @@ static void begin_to_settle(World *world) {
 
   record.paused_by_agent = agent->said_paused = agent->paused;
   agent->said_answered = record.pause_answered;
-  mig_settle_init(&agent->settle, &record);
+  mig_settle_init(&agent->settle, &record, agent->adopted ? 0 : agent->called_ms);
   agent->stage = AGENT_ASK_SOURCE;
+}
+
+/* --- what it hears --- */
+
+void agent_hear_of_target(World *world) {
+  if (world->agent.watched_since_ms > 0)
+    world->agent.heard = true;
+}
+
+void agent_hear_of_end(World *world, const End *end, bool ended) {
+  Agent *agent = &world->agent;
+
+  if (end == &world->target && agent->watched_since_ms > 0)
+    agent->heard_end = ended;
+  if (end == &world->source && agent->stage != AGENT_OFF && world_is_up(end))
+    agent->heard_end_here = ended;
+}
+
+/* Whose migration it was libvirt does not say: its own is one that its call sits in, or that it sees under way. */
+void agent_hear_of_completion(World *world) {
+  Agent *agent = &world->agent;
+  world->completed = world->completed || !world->foreign;
+  bool its_own = (agent->stage == AGENT_IN_CALL && !agent->answered) ||
+                 (is_own_job(&agent->settle.last) && !world->foreign);
+
+  if (agent->stage != AGENT_OFF && (its_own || world->fault == SHELL_TAKES_ANY_COMPLETION))
+    agent->completed = true;
+}
+
+void agent_lose_watch(World *world, const End *end) {
+  Agent *agent = &world->agent;
+
+  if (end == &world->target)
+    agent->heard_end = false;
+  if (world->fault == SHELL_WATCHES_WITH_GAPS)
+    return;
+  if (end == &world->target)
+    agent->watched_since_ms = 0;
+  else
+    agent->source_since_ms = 0;
+}
+
+static void open_watch(World *world, uint64_t *since_ms) {
+  if (*since_ms == 0)
+    *since_ms = world->now_ms;
 }
 
 /* --- start and end of the process --- */
@@ -37,6 +86,11 @@ void agent_start(World *world) {
 
   agent->completed = agent->call_taken = agent->call_failed = agent->answered = false;
   agent->waits_for = agent->pauses = 0;
+  agent->question = agent->lost = CALL_NONE;
+  agent->source_since_ms = agent->watched_since_ms = 0;
+  agent->heard = agent->heard_end = agent->heard_end_here = false;
+  agent->look = (MigSettleLook){0};
+  agent->settle = (MigSettle){0};
   if (agent->done) {
     agent->stage = AGENT_DONE;
   } else if (agent->recorded) {
@@ -56,6 +110,8 @@ void agent_crash(World *world) {
   if (agent->waits_for && !agent->recorded)
     model_violation(world, "the agent was killed while a migration was under way that no record knows of");
   agent->stage = AGENT_OFF;
+  agent->question = agent->lost = CALL_NONE;
+  agent->watched_since_ms = 0;
   agent->waits_for = agent->pauses = 0;
   agent->answered = false;
 }
@@ -81,6 +137,11 @@ static void prepare(World *world) {
     return;
   }
   agent->paused = false;
+  agent->heard = agent->heard_end = agent->heard_end_here = false;
+  agent->instance = world->source.instance;
+  world->source.owner_defined = false; /* it goes along */
+  open_watch(world, &agent->source_since_ms);
+  open_watch(world, &agent->watched_since_ms);
   agent->record = (MigSettleRecord){
       .ran_before = source == MIG_END_RUNNING,
       .persist_target = world->setup.persist_target && world->source.defined,
@@ -98,14 +159,34 @@ static void record(World *world) {
   world->agent.stage = world->agent.waits_for ? AGENT_IN_CALL : AGENT_START;
 }
 
+/* What was checked may have been moved by somebody else since, who left an old copy behind. */
+static bool is_as_checked(const World *world) {
+  const End *source = &world->source;
+  MigEndState state = end_state(source);
+
+  if (!source_answers(world))
+    return true; /* nor does the call get through */
+  return (state == MIG_END_RUNNING || state == MIG_END_PAUSED) && !source->job &&
+         source->instance == world->agent.instance;
+}
+
+/* A libvirtd that hangs keeps the look before the call as well. */
 static bool may_call(const World *world) {
-  return world->agent.stage == AGENT_START;
+  return world->agent.stage == AGENT_START && world->source.daemon != DAEMON_HUNG;
 }
 static void call(World *world) {
   Agent *agent = &world->agent;
 
   agent->adopted = false;
   agent->answered = false;
+  agent->called_ms = world->now_ms;
+  if (!is_as_checked(world)) {
+    /* The driver looks once more, and refuses. */
+    agent->waits_for = 0;
+    agent->call_taken = true;
+    begin_to_settle(world);
+    return;
+  }
   agent->waits_for = world_send_call(world, &world->source, CALL_MIGRATE);
   if (world->fault == SHELL_RECORDS_AFTER_START)
     agent->stage = AGENT_RECORD;
@@ -139,7 +220,7 @@ static bool may_return(const World *world) {
   const Agent *agent = &world->agent;
 
   return (agent->stage == AGENT_IN_CALL || agent->stage == AGENT_IN_TOUCH) &&
-         (agent->answered || agent->waits_for == 0);
+         (agent->answered || (agent->waits_for == 0 && agent->question == CALL_NONE));
 }
 
 /* The keepalive of the agent's own connection. */
@@ -150,7 +231,7 @@ static bool may_give_up(const World *world) {
                        : &world->source;
 
   return (agent->stage == AGENT_IN_CALL || agent->stage == AGENT_IN_TOUCH) && !agent->answered &&
-         (end->daemon != DAEMON_UP || !world_is_connected(world, end));
+         agent->question == CALL_NONE && (end->daemon != DAEMON_UP || !world_is_connected(world, end));
 }
 
 static void return_with(World *world, Answer answer) {
@@ -182,15 +263,31 @@ static bool is_steering(const World *world) {
 }
 
 static bool may_poll(const World *world) {
-  return is_steering(world) && source_answers(world) && world->source.job && !world->agent.begun;
+  return is_steering(world) && source_answers(world) && world->source.job && !world->foreign &&
+         !world->agent.begun;
 }
 static void poll(World *world) {
   world->agent.begun = true;
 }
 
+/* Each action is held against the job that is there at that moment. */
 static bool may_steer(const World *world) {
-  return is_steering(world) && world_is_connected(world, &world->source) &&
+  return is_steering(world) && world_is_connected(world, &world->source) && !world->foreign &&
          world->source.calls[1].call == CALL_NONE;
+}
+
+/* An abort that was asked for is repeated until the migration is over. */
+static bool may_repeat_abort(const World *world) {
+  const Agent *agent = &world->agent;
+
+  if (!agent->abort_asked || agent->done || agent->stage == AGENT_OFF || !source_answers(world) ||
+      world->source.calls[0].call != CALL_NONE)
+    return false;
+  return world->fault == SHELL_ABORTS_WHAT_IS_NOT_ITS ||
+         (world->source.job && !world->foreign && agent->begun);
+}
+static void repeat_abort(World *world) {
+  world_send_call(world, &world->source, CALL_ABORT);
 }
 static void ask_abort(World *world) {
   world->agent.abort_asked = true;
@@ -227,16 +324,29 @@ static void ask_the_source(World *world) {
   Agent *agent = &world->agent;
 
   if (source_answers(world)) {
+    open_watch(world, &agent->source_since_ms);
+    agent->look.source_watched_since_ms = agent->source_since_ms;
     agent->look.source = end_state(&world->source);
     agent->look.source_defined = world->source.defined;
     agent->look.job_active = world->source.job && world->source.qemu;
+    /* A job that is there after libvirt has answered the call is not this migration's. */
+    agent->look.job_foreign =
+        agent->look.job_active && world->foreign && agent->call_taken && !agent->adopted;
+    agent->look.source_ended = !world->source.qemu && (world->source.ended || agent->heard_end_here);
+    agent->look.source_replaced = world->source.qemu && world->source.instance != agent->instance;
   }
 }
 
 static void ask_the_target(World *world) {
   Agent *agent = &world->agent;
 
-  if (target_answers(world)) {
+  if (!target_answers(world)) {
+    agent_lose_watch(world, &world->target);
+  } else {
+    open_watch(world, &agent->watched_since_ms);
+    agent->look.target_watched_since_ms = agent->watched_since_ms;
+    agent->look.target_had_guest = agent->heard;
+    agent->look.target_ended = !world->target.qemu && (world->target.ended || agent->heard_end);
     agent->look.target = end_state(&world->target);
     agent->look.target_defined = world->target.defined;
     agent->look.target_start_failed =
@@ -277,11 +387,35 @@ static void ask_second(World *world) {
 /* agent/run.c: what was never seen to begin, and is at its source, is begun anew. */
 static bool begins_anew(const Agent *agent) {
   return agent->adopted && !agent->begun && agent->step.verdict == MIG_VERDICT_AT_SOURCE &&
-         !agent->abort_asked;
+         !agent->abort_asked && !agent->look.source_replaced && !agent->record.seen_there;
 }
 
 static bool may_decide(const World *world) {
   return world->agent.stage == AGENT_DECIDE;
+}
+
+static End *end_of_touch(const World *world) {
+  World *same = (World *)world;
+
+  return world->agent.step.touch == MIG_TOUCH_UNDEFINE_TARGET ? &same->target : &same->source;
+}
+
+/* libvirt's driver looks once more, right before it acts: at what the action rests on. */
+static bool is_still_right(const World *world, Call call) {
+  const End *end = end_of_touch(world);
+
+  if (call == CALL_RESUME)
+    return end->qemu && !end->cpus && !end->job && end->instance == world->agent.instance;
+  if (call == CALL_UNDEFINE)
+    return !end->qemu && end->defined;
+  return true;
+}
+
+static void send_action(World *world, Call call) {
+  Agent *agent = &world->agent;
+
+  if (is_still_right(world, call))
+    agent->waits_for = world_send_call(world, end_of_touch(world), call);
 }
 
 static void touch(World *world) {
@@ -293,18 +427,61 @@ static void touch(World *world) {
       [MIG_TOUCH_UNDEFINE_TARGET] = CALL_UNDEFINE,
       [MIG_TOUCH_UNDEFINE_SOURCE] = CALL_UNDEFINE,
   };
-  End *end = agent->step.touch == MIG_TOUCH_UNDEFINE_TARGET ? &world->target : &world->source;
+  Call call = calls[agent->step.touch];
 
   world->touched[agent->step.touch]++;
   agent->answered = false;
-  agent->waits_for = world_send_call(world, end, calls[agent->step.touch]);
+  agent->waits_for = 0;
   agent->stage = AGENT_IN_TOUCH;
+  /* A question has a connection of its own, which may hang by itself. */
+  if (call == CALL_RESUME_POST_COPY ||
+      (end_of_touch(world)->daemon != DAEMON_HUNG && model_random(world, 4))) {
+    send_action(world, call);
+    return;
+  }
+  agent->question = call;
+}
+
+static bool may_get_through(const World *world) {
+  return world->agent.question != CALL_NONE && end_of_touch(world)->daemon != DAEMON_HUNG;
+}
+static void get_through(World *world) {
+  Call call = world->agent.question;
+
+  world->agent.question = CALL_NONE;
+  send_action(world, call);
+}
+
+/* Nobody waits for it any more; its thread is still there. */
+static bool may_lose_question(const World *world) {
+  return world->agent.question != CALL_NONE;
+}
+static void lose_question(World *world) {
+  Agent *agent = &world->agent;
+
+  agent->lost = agent->question;
+  agent->lost_end = end_of_touch(world);
+  agent->question = CALL_NONE;
+  return_with(world, ANSWER_NONE);
+}
+
+/* It gets through at last, and does nothing. */
+static bool may_find_lost(const World *world) {
+  return world->agent.lost != CALL_NONE && world->agent.lost_end->daemon != DAEMON_HUNG;
+}
+static void find_lost(World *world) {
+  Agent *agent = &world->agent;
+
+  if (world->fault == SHELL_ACTS_ON_LOST_QUESTIONS)
+    world_send_call(world, agent->lost_end, agent->lost);
+  agent->lost = CALL_NONE;
 }
 
 static void decide(World *world) {
   Agent *agent = &world->agent;
 
   mig_settle_step(&agent->settle, &agent->look, &agent->step);
+  mig_settle_get_learnt(&agent->settle, &agent->record.seen_there, &agent->record.completed);
   switch (agent->step.next) {
   case MIG_SETTLE_LOOK:
     pause_for(world, agent->step.wait_ms);
@@ -350,6 +527,10 @@ static const Event events[] = {
     {"the agent asks for an abort", KIND_STEER, 1, may_steer, ask_abort},
     {"the agent asks for post-copy", KIND_STEER, 20, may_post_copy, ask_post_copy},
     {"the agent pauses the guest", KIND_STEER, 1, may_pause, ask_pause},
+    {"the agent repeats its abort", KIND_STEER, 2, may_repeat_abort, repeat_abort},
+    {"the agent's question gets through", KIND_AGENT, 3, may_get_through, get_through},
+    {"the agent gives a question up", KIND_AGENT, 3, may_lose_question, lose_question},
+    {"a question that was given up gets through", KIND_WORLD, 1, may_find_lost, find_lost},
     {"the agent asks the source", KIND_AGENT, 6, may_ask_first, ask_first},
     {"the agent asks the target", KIND_AGENT, 6, may_ask_second, ask_second},
     {"the agent decides", KIND_AGENT, 6, may_decide, decide},
@@ -381,9 +562,9 @@ static void check_at_source(World *world) {
 static void check_succeeded(World *world) {
   if (!world->arrived)
     model_violation(world, "declared to have moved, and never arrived");
-  else if (world->source.cpus)
+  else if (world->source.cpus && !world->came_home)
     model_violation(world, "declared to have moved, and runs at the source");
-  else if (!world->target.qemu && !world->guest_ended)
+  else if (!world->target.qemu && !world->guest_ended && !world->moved_on)
     model_violation(world, "declared to have moved, and the target has no guest");
   else if (world->target.qemu &&
            (world->stream == STREAM_POST_COPY || world->stream == STREAM_POST_COPY_PAUSED))
@@ -396,12 +577,26 @@ static void check_gone(World *world) {
                         source->reason != REASON_POST_COPY_FAILED;
   bool target_can_run = target->qemu && world->arrived && !world->lost;
 
-  if (source_can_run || target_can_run)
-    model_violation(world, "declared to be gone, and the %s has it", source_can_run ? "source" : "target");
+  if (source_can_run || target_can_run || world->elsewhere)
+    model_violation(world, "declared to be gone, and the %s has it",
+                    source_can_run   ? "source"
+                    : target_can_run ? "target"
+                                     : "third host");
+}
+
+static void check_left(World *world) {
+  const End *source = &world->source;
+
+  if (source->cpus && !world->came_home)
+    model_violation(world, "declared to have left the source, and runs there");
+  else if (source->qemu && !world->ran_there && !world->arrived && !world->came_home)
+    model_violation(world, "declared to have left the source, which has the newest copy");
+  else if (world->target.qemu && world->arrived && !world->lost && !world->moved_on)
+    model_violation(world, "declared to have left the target, which has it");
 }
 
 static void check_definitions(World *world) {
-  bool somewhere = world->source.defined || world->target.defined;
+  bool somewhere = world->source.defined || world->target.defined || world->moved_on || world->others_define;
   bool kept = world->setup.persist_target || !world->setup.undefine_source;
 
   if (world->setup.persistent && kept && !somewhere)
@@ -409,6 +604,10 @@ static void check_definitions(World *world) {
 }
 
 void agent_check_outcome(World *world) {
+  if (world->agent.record.completed && !world->completed)
+    model_violation(world, "holds its migration for completed, which was another one");
+  if (world->moved_ms >= world->agent.look.began_ms)
+    return; /* somebody has moved it since it was seen */
   switch (world->agent.outcome) {
   case MIG_VERDICT_AT_SOURCE:
     check_at_source(world);
@@ -418,6 +617,9 @@ void agent_check_outcome(World *world) {
     break;
   case MIG_VERDICT_GONE:
     check_gone(world);
+    break;
+  case MIG_VERDICT_LEFT:
+    check_left(world);
     break;
   case MIG_VERDICT_SPLIT:
     /* A guest that was paused before the move is the same at both ends, and its owner may let either run. */

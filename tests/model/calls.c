@@ -36,8 +36,8 @@ static Answer take_migrate(World *world, unsigned id) {
   world->stream = STREAM_NONE;
   world->source_restored = false;
   /* Whatever ran at the target before, and ended: what moves now is the guest. */
-  if (!world->target.qemu)
-    world->ran_there = world->arrived = false;
+  if (!world->target.qemu && !world->elsewhere)
+    world->ran_there = world->arrived = world->moved_on = world->came_home = false;
   source->job = true;
   source->phase = PHASE_BEGIN;
   world->thread = THREAD_BEGIN;
@@ -74,18 +74,21 @@ static Answer take_resume_post_copy(World *world, unsigned id) {
 static Answer take_resume(World *world) {
   End *source = &world->source;
 
+  if (world->agent.done)
+    model_violation(world, "the agent resumed a guest after its job had ended");
   if (!source->qemu || source->job)
     return ANSWER_FAILED;
   if (source->cpus)
     return ANSWER_OK;
   if (world->ran_there)
-    model_violation(world, "the agent resumed the source's copy, which is out of date: it ran at the target");
+    model_violation(world,
+                    "the agent resumed the source's copy, which is out of date: it ran elsewhere since");
   else if (world->target.qemu && ((world->rpc >= RPC_FINISH_PERSIST && world->rpc <= RPC_FINISH_COMPLETE) ||
                                   world->message == MESSAGE_FINISH))
     model_violation(world, "the agent resumed the source while the target could still start it");
   else if (world->stopper == STOPPED_BY_OWNER)
     model_violation(world, "the agent resumed a guest that its owner had paused");
-  if (world->setup.locks && world->target.cpus)
+  if (world->setup.locks && (world->target.cpus || world->elsewhere))
     return ANSWER_FAILED;
   source->cpus = true;
   source->reason = REASON_NORMAL;
@@ -96,10 +99,14 @@ static Answer take_resume(World *world) {
 static Answer take_undefine(World *world, End *end) {
   End *other = end == &world->source ? &world->target : &world->source;
 
+  if (world->agent.done)
+    model_violation(world, "the agent removed a definition after its job had ended");
   if (end->qemu || !end->defined)
     return ANSWER_FAILED;
-  if (!other->defined)
+  if (!other->defined && !world->moved_on)
     model_violation(world, "the agent removed the only definition");
+  if (end->owner_defined)
+    model_violation(world, "the agent removed a definition that an owner had made");
   if (end == &world->target && world->setup.target_had_it)
     model_violation(world, "the agent removed a definition that the target had before");
   if (end == &world->source && !world->setup.undefine_source)
@@ -109,6 +116,8 @@ static Answer take_undefine(World *world, End *end) {
 }
 
 static Answer take_abort(World *world) {
+  if (world->foreign)
+    model_violation(world, "the agent cancelled a migration that is its owner's own");
   if (world->thread != THREAD_PERFORM || world->stream != STREAM_PRE_COPY)
     return ANSWER_FAILED;
   world->stream = STREAM_BROKEN;

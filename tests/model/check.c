@@ -70,8 +70,8 @@ typedef struct Trace {
 } Trace;
 
 static void collect_events(void) {
-  const Event *(*const sources[])(size_t *) = {world_events, libvirtd_events, call_events, agent_events,
-                                               fault_events};
+  const Event *(*const sources[])(size_t *) = {world_events, libvirtd_events, call_events,
+                                               agent_events, fault_events,    other_events};
 
   for (size_t i = 0; i < LENGTH(sources); i++) {
     size_t n;
@@ -149,7 +149,7 @@ static void note_look(const World *world, bool after) {
   if (!after)
     return;
   situation = look->job_active                                                     ? 0
-              : agent->settle.completed                                            ? 3
+              : agent->settle.record.completed                                     ? 3
               : mig_settle_evidence(&agent->settle) & MIG_EVIDENCE_NEVER_RAN_THERE ? 2
                                                                                    : 1;
   coverage.cells[look->source][look->target][situation]++;
@@ -157,7 +157,7 @@ static void note_look(const World *world, bool after) {
 }
 
 static void check_copies(World *world) {
-  if (world->source.cpus && world->target.cpus && !world->others_resumed_both)
+  if (world->source.cpus + world->target.cpus + world->elsewhere > 1 && !world->others_resumed_both)
     model_violation(world, "two copies run");
 }
 
@@ -225,6 +225,11 @@ static void call_operator(World *world) {
 /* Long enough for the agent to look again, and to find that nothing changes. */
 #define OPERATOR_AFTER_MS 10000
 
+static bool is_over(const World *world) {
+  /* A question that nobody waits for any more may outlive its job. */
+  return world->violation[0] || (world->agent.stage == AGENT_DONE && world->agent.lost == CALL_NONE);
+}
+
 static void finish(World *world, Trace *trace) {
   uint64_t called_ms = 0;
   unsigned rest = 0;
@@ -243,10 +248,6 @@ static void finish(World *world, Trace *trace) {
     model_violation(world, "the job never ends: source %s, target %s, awaits %s",
                     mig_end_state_name(world->agent.look.source),
                     mig_end_state_name(world->agent.look.target), mig_awaits_name(world->agent.step.awaits));
-}
-
-static bool is_over(const World *world) {
-  return world->violation[0] || world->agent.stage == AGENT_DONE;
 }
 
 static void run_case(uint64_t seed, ShellFault fault, World *world, Trace *trace) {
@@ -287,6 +288,8 @@ static void tell_state(const World *world) {
          daemons[world->source.daemon], mig_end_state_name(end_state(&world->target)),
          world->target.job ? ", job" : "", daemons[world->target.daemon], streams[world->stream],
          world->link ? "" : ", link cut");
+  printf("%s%s%s", world->elsewhere ? " | runs elsewhere" : "", world->foreign ? " | its owner moves it" : "",
+         world->ran_there ? " | ran there" : "");
   if (world->agent.stage == AGENT_WAIT || world->agent.stage == AGENT_DONE)
     printf(" | %s, awaits %s", mig_verdict_name(world->agent.step.verdict),
            mig_awaits_name(world->agent.step.awaits));
@@ -303,11 +306,12 @@ static void tell_case(uint64_t seed, ShellFault fault) {
   world_init(&again, seed);
   again.fault = fault;
   agent_start(&again);
-  printf("# case %" PRIu64 ": %s%s%s%s%s%s%s\n", seed, again.setup.persistent ? "persistent" : "transient",
+  printf("# case %" PRIu64 ": %s%s%s%s%s%s%s%s\n", seed, again.setup.persistent ? "persistent" : "transient",
          again.setup.target_had_it ? ", defined at the target" : "",
          again.setup.paused_before ? ", paused before" : "", again.setup.persist_target ? ", persist" : "",
          again.setup.undefine_source ? ", undefine" : "",
-         again.setup.allow_post_copy ? ", post-copy allowed" : "", again.setup.locks ? ", locks" : "");
+         again.setup.allow_post_copy ? ", post-copy allowed" : "", again.setup.locks ? ", locks" : "",
+         again.setup.third ? ", a third node" : "");
   Times times = model_random(&again, 3) ? TIMES_QUIET : TIMES_BAD;
   unsigned n = 10 + model_random(&again, 150);
   unused.n = 0;
@@ -371,7 +375,15 @@ static void tell_faults(void) {
   }
 }
 
+static void tell_events(void) {
+  printf("# events:");
+  for (unsigned i = 0; i < n_events; i++)
+    printf("%s %s %" PRIu64, i ? "," : "", events[i].name, coverage.events[i]);
+  printf("\n");
+}
+
 static void tell_coverage(void) {
+  tell_events();
   printf("# %" PRIu64 " steps, %" PRIu64 " cases, %" PRIu64 " looks at both ends, %" PRIu64
          " refused before they moved\n",
          coverage.steps, coverage.cases, coverage.looks, coverage.refused);
@@ -439,6 +451,11 @@ static bool finds_shell_faults(uint64_t seed, uint64_t steps) {
   static const char *const names[] = {
       [SHELL_RECORDS_AFTER_START] = "an agent that writes its record after the start is found out",
       [SHELL_FORGETS_ITS_PAUSE] = "an agent that forgets that it paused the guest is found out",
+      [SHELL_ACTS_ON_LOST_QUESTIONS] = "an agent that acts on a question that it has given up is found out",
+      [SHELL_ABORTS_WHAT_IS_NOT_ITS] = "an agent that aborts whatever runs at the source is found out",
+      [SHELL_TAKES_ANY_COMPLETION] =
+          "an agent that takes another migration's completion for its own is found out",
+      [SHELL_WATCHES_WITH_GAPS] = "an agent that does not notice a gap in its watch is found out",
   };
   char why[sizeof(((World *)0)->violation)];
   bool ok = true;
@@ -485,6 +502,6 @@ int model_check(int argc, char **argv) {
   report(ok, "no copy too many or too few by the agent's doing, every job ends, every outcome is true");
   tell_coverage();
   ok &= report(covers_all(), "everything happened that may happen");
-  ok &= finds_shell_faults(seed, number / 4);
+  ok &= finds_shell_faults(seed, 4 * number);
   return ok ? 0 : 1;
 }

@@ -78,6 +78,8 @@ static void end_guest(World *world, End *end) {
 
   if (counts)
     world->guest_ended = true;
+  end->ended = counts && (end == &world->source ? end->instance == world->agent.instance : world->arrived);
+  agent_hear_of_end(world, end, end->ended);
   if (world->stream == STREAM_POST_COPY || world->stream == STREAM_POST_COPY_PAUSED)
     world->lost = true;
   if (end == &world->source && world->stream == STREAM_PRE_COPY)
@@ -129,7 +131,7 @@ static bool may_owner_pause(const World *world) {
     if (world->source.calls[i].call == CALL_SUSPEND || world->source.calls[i].call == CALL_START_POST_COPY)
       return false;
   return world->setup.owner_acts && world->source.cpus && world->source.daemon == DAEMON_UP &&
-         !world->agent.record.paused_by_agent;
+         !world->foreign && !world->agent.record.paused_by_agent;
 }
 static void owner_pauses(World *world) {
   world->source.cpus = false;
@@ -172,7 +174,7 @@ static const Event events[] = {
     {"the agent is started", KIND_HEAL, 6, agent_is_off, agent_start},
     {"the guest powers off at the source", KIND_OWNER, 1, runs_at_source, power_off_at_source},
     {"the guest powers off at the target", KIND_OWNER, 2, runs_at_target, power_off_at_target},
-    {"its owner pauses the guest", KIND_OWNER, 1, may_owner_pause, owner_pauses},
+    {"its owner pauses the guest", KIND_OWNER, 2, may_owner_pause, owner_pauses},
     {"its owner resumes the guest", KIND_OWNER, 1, may_owner_resume, owner_resumes},
     {"time passes", KIND_WORLD, 5, always, NULL},
 };

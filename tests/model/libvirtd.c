@@ -50,6 +50,7 @@ static void send_to_target(World *world, Message message, Thread next) {
 }
 
 static void end_thread(World *world, Answer answer) {
+  world->completed = world->completed || answer == ANSWER_OK;
   world->thread = THREAD_NONE;
   world->source_conn = false;
   agent_take_answer(world, world->thread_call, answer);
@@ -74,8 +75,8 @@ static void complete_source(World *world, bool undefine) {
   world_kill_qemu(world, &world->source, false);
   if (undefine && world->setup.undefine_source && world->setup.persistent)
     world->source.defined = false;
-  if (had_guest && world->agent.stage != AGENT_OFF)
-    world->agent.completed = true;
+  if (had_guest)
+    agent_hear_of_completion(world);
 }
 
 static bool reply_or_break(const World *world) {
@@ -245,7 +246,8 @@ static void step_prepare(World *world) {
     return;
   }
   target->qemu = target->job = true;
-  target->cpus = target->stop_failed = false;
+  target->instance = ++world->last_instance;
+  target->cpus = target->stop_failed = target->ended = false;
   target->reason = REASON_MIGRATION;
   target->phase = PHASE_PREPARE;
   world->auto_destroy = true;
@@ -260,6 +262,7 @@ static void step_start(World *world) {
     return;
   }
   world->arrived = true;
+  agent_hear_of_target(world);
   if (world->ran_at_begin) {
     target->cpus = true;
     target->reason = world->stream == STREAM_LOADED ? REASON_NORMAL : REASON_POST_COPY;
@@ -401,6 +404,8 @@ static void target_sees_post_copy(World *world) {
 
 void world_kill_daemon(World *world, End *end) {
   end->daemon = DAEMON_DOWN;
+  end->ended = false;
+  agent_lose_watch(world, end);
   for (int i = 0; i < CALLS_MAX; i++) {
     Pending pending = end->calls[i];
 
@@ -415,6 +420,7 @@ void world_kill_daemon(World *world, End *end) {
     world->source_conn = false;
     if (!world->message_arrived)
       world->message = MESSAGE_NONE;
+    world->foreign = false;
   } else {
     world->rpc = RPC_NONE;
     world->message = MESSAGE_NONE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A model of one move: two hosts with libvirtd and QEMU, the link, and the agent, whose decisions are the real core's. */
+/* A model of one move: two hosts with libvirtd and QEMU, the link, the agent, whose decisions are the real core's, and the others: a
+ * third host, the agents there, and an owner with virsh. */
 #pragma once
 
 #include "libmigrate/core/settle.h"
@@ -57,7 +58,9 @@ typedef struct Pending {
 } Pending;
 
 /* One host. */
-typedef struct End {
+typedef struct End End;
+
+struct End {
   Daemon daemon;
   uint64_t up_since_ms;
   Pending calls[CALLS_MAX];
@@ -68,7 +71,10 @@ typedef struct End {
   Reason reason;
   bool job;
   Phase phase;
-} End;
+  unsigned instance;  /* which QEMU it is, or was: libvirt's id */
+  bool ended;         /* the reason why it is shut off: the guest ended here */
+  bool owner_defined; /* its definition is its owner's doing, and not the migration's */
+};
 
 /* The migration's data, from QEMU to QEMU. */
 typedef enum Stream {
@@ -129,6 +135,7 @@ typedef struct Setup {
   bool mortal;     /* it may power off, or crash */
   bool owner_acts; /* its owner pauses and resumes it */
   bool locks;      /* its disks are locked by who runs it */
+  bool third;      /* there is a third node, and agents that move the guest on and home */
 } Setup;
 
 /* --- the agent --- */
@@ -143,7 +150,7 @@ typedef enum AgentStage {
   AGENT_ASK_TARGET,
   AGENT_DECIDE,
   AGENT_WAIT,
-  AGENT_IN_TOUCH,
+  AGENT_IN_TOUCH, /* its question waits for an answer */
   AGENT_DONE
 } AgentStage;
 
@@ -156,6 +163,7 @@ typedef struct Agent {
   bool refused; /* DONE before anything was to move */
   bool abort_asked;
   MigSettleRecord record;
+  unsigned instance; /* of the copy that is to move */
 
   /* gone with the process */
   AgentStage stage;
@@ -169,10 +177,20 @@ typedef struct Agent {
   Answer answer;
   bool answered;
   uint64_t wake_ms;
+  uint64_t called_ms; /* when it called for the migration */
   bool adopted;
   bool paused, said_paused; /* as the steering knows it, and as settle.c was told */
   bool said_answered;
   unsigned pauses; /* id of a suspend that is under way, or 0 */
+  uint64_t
+      source_since_ms; /* its connection to the source's libvirtd is there since then; 0: there is none */
+  uint64_t watched_since_ms; /* the target's events are heard since then; 0: they are not */
+  bool heard;                /* that the guest ran there */
+  bool heard_end;            /* that it ended there */
+  bool heard_end_here;       /* or at the source */
+  Call question; /* an action whose thread has not yet got through to a libvirtd that hangs, or NONE */
+  Call lost;     /* another one that nobody waits for any more, and its end */
+  End *lost_end;
 } Agent;
 
 /* Faults in the agent's own shell, to see that the model finds them. */
@@ -180,6 +198,10 @@ typedef enum ShellFault {
   SHELL_RIGHT,
   SHELL_RECORDS_AFTER_START,
   SHELL_FORGETS_ITS_PAUSE,
+  SHELL_ACTS_ON_LOST_QUESTIONS,
+  SHELL_ABORTS_WHAT_IS_NOT_ITS,
+  SHELL_TAKES_ANY_COMPLETION,
+  SHELL_WATCHES_WITH_GAPS,
   SHELL_FAULT_COUNT
 } ShellFault;
 
@@ -208,9 +230,19 @@ typedef struct World {
   Agent agent;
   ShellFault fault;
 
+  /* The third host: nothing happens there but that the guest runs. */
+  bool elsewhere;
+  bool foreign; /* the source's job is its owner's own migration to there */
+  unsigned last_instance;
+
   /* ghosts: what is true, whoever knows it */
-  bool ran_there; /* the guest ran at the target: the source's copy is out of date */
-  bool arrived;   /* likewise, or it is paused there as it was before */
+  bool ran_there;    /* the guest ran at the target, or at the third host: the source's copy is out of date */
+  bool completed;    /* the agent's own migration was */
+  bool moved_on;     /* by others, from the target or from the source */
+  uint64_t moved_ms; /* when that was last, or when it came home */
+  bool others_define; /* where it is defined is others' doing */
+  bool came_home;     /* it runs at the source again, in another QEMU */
+  bool arrived;       /* likewise, or it is paused there as it was before */
   bool guest_ended;
   bool lost; /* in post-copy one half of it is gone */
   Stopper stopper;
@@ -270,11 +302,23 @@ void fault_heal_all(World *world);
 /* An operator does what the agent's words ask for. False: he would not know what. */
 bool fault_operator_acts(World *world);
 
+/* --- others.c: the third host, other agents, an owner with virsh --- */
+
+const Event *other_events(size_t *ret_n);
+
 /* --- agent.c --- */
 
 const Event *agent_events(size_t *ret_n);
 void agent_start(World *world);
 void agent_crash(World *world);
+/* libvirt at the target tells those who listen that the guest's CPUs run there, or would if its owner had not paused it. */
+void agent_hear_of_target(World *world);
+/* libvirt tells, at one end, that the guest ended there, or that it went from there by a migration. */
+void agent_hear_of_end(World *world, const End *end, bool ended);
+/* libvirt at the source tells that a migration was completed. */
+void agent_hear_of_completion(World *world);
+/* The connection to that end, on which its events come, has broken. */
+void agent_lose_watch(World *world, const End *end);
 /* libvirt answered a call. */
 void agent_take_answer(World *world, unsigned id, Answer answer);
 /* Holds what was declared against what is true. */

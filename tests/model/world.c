@@ -49,7 +49,7 @@ MigEndState end_state(const End *end) {
 }
 
 bool world_newest_is_there(const World *world) {
-  return world->ran_there || (world->arrived && world->target.qemu);
+  return world->ran_there || world->elsewhere || (world->arrived && world->target.qemu);
 }
 
 void world_init(World *world, uint64_t seed) {
@@ -67,11 +67,13 @@ void world_init(World *world, uint64_t seed) {
       .mortal = model_random(world, 3) == 0,
       .owner_acts = model_random(world, 3) == 0,
       .locks = model_random(world, 2),
+      .third = model_random(world, 2),
   };
   world->source = (End){.defined = world->setup.persistent,
                         .qemu = true,
                         .cpus = !world->setup.paused_before,
-                        .reason = world->setup.paused_before ? REASON_OWNER : REASON_NORMAL};
+                        .reason = world->setup.paused_before ? REASON_OWNER : REASON_NORMAL,
+                        .instance = ++world->last_instance};
   world->target = (End){.defined = world->setup.target_had_it};
   world->stopper = world->setup.paused_before ? STOPPED_BY_OWNER : STOPPED_BY_NOBODY;
 }
@@ -94,6 +96,8 @@ void world_kill_qemu(World *world, End *end, bool failed) {
   end->phase = PHASE_NONE;
   end->reason = REASON_NORMAL;
   end->stop_failed = failed;
+  end->ended = false;
+  agent_hear_of_end(world, end, false);
   if (end == &world->target)
     world->auto_destroy = false;
   switch (world->stream) {

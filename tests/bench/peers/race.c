@@ -111,19 +111,19 @@ static void act(Race *race, const MigAction *action) {
   bool ok = false;
   switch (action->kind) {
   case MIG_ACTION_ABORT:
-    ok = ops->abort_job(race->conn, uuid, &error);
+    ok = ops->abort_job(race->conn, uuid, NULL, &error);
     break;
   case MIG_ACTION_SET_DOWNTIME:
-    ok = ops->set_max_downtime(race->conn, uuid, action->downtime_ms, &error);
+    ok = ops->set_max_downtime(race->conn, uuid, action->downtime_ms, NULL, &error);
     break;
   case MIG_ACTION_START_POST_COPY:
-    ok = ops->start_post_copy(race->conn, uuid, &error);
+    ok = ops->start_post_copy(race->conn, uuid, NULL, &error);
     race->post_copy |= ok;
     break;
   case MIG_ACTION_PAUSE:
     /* By a limit QEMU stops the guest itself, where it fits. */
-    ok = action->downtime_ms > 0 ? ops->set_max_downtime(race->conn, uuid, action->downtime_ms, &error)
-                                 : ops->suspend(race->conn, uuid, &error);
+    ok = action->downtime_ms > 0 ? ops->set_max_downtime(race->conn, uuid, action->downtime_ms, NULL, &error)
+                                 : ops->suspend(race->conn, uuid, NULL, &error);
     race->paused |= ok;
     break;
   default:
@@ -318,7 +318,7 @@ static int run(const Options *options, const Strategy *strategy, bool on_iterati
     fclose(race.trace);
 
   bool success = race.moved || !runs_at(&race, race.conn);
-  if (!race.moved && race.paused && driver->ops->resume(race.conn, race.request.uuid, NULL))
+  if (!race.moved && race.paused && driver->ops->resume(race.conn, race.request.uuid, NULL, NULL))
     success = false;
   /* A call that failed and no guest at the source: only the target can tell. */
   if (!race.moved && success) {

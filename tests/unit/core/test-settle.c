@@ -9,8 +9,16 @@
 #define T(touch)   MIG_TOUCH_##touch
 #define A(awaits)  MIG_AWAITS_##awaits
 #define EV(bit)    MIG_EVIDENCE_##bit
-#define LOOK_MS    30 /* how long asking both ends takes */
-#define LONG_MS    (3 * MIG_SETTLE_PATIENCE_MS)
+/* The migration began while this process was there; both ends have been watched since before, or not. */
+#define BEGAN_MS  1
+#define UNWATCHED UINT64_MAX
+#define LOOK_MS   30 /* how long asking both ends takes */
+#define LONG_MS   (3 * MIG_SETTLE_PATIENCE_MS)
+
+static void watch(MigSettleLook *look) {
+  look->source_watched_since_ms = look->source_watched_since_ms ? look->source_watched_since_ms : BEGAN_MS;
+  look->target_watched_since_ms = look->target_watched_since_ms ? look->target_watched_since_ms : BEGAN_MS;
+}
 
 /* Looks, with the same answers all the time, until there is an action or an end, or for_ms are over. The clock goes as
  * the steps say. */
@@ -18,6 +26,7 @@ static MigSettleStep settle_for(MigSettle *settle, MigSettleLook look, uint64_t 
   uint64_t end_ms = *now_ms + for_ms;
   MigSettleStep step;
 
+  watch(&look);
   do {
     look.began_ms = *now_ms;
     look.ended_ms = *now_ms += LOOK_MS;
@@ -65,7 +74,7 @@ static void every_action_is_taken_with_all_of_its_evidence(void **state) {
     MigSettle settle;
     MigSettleStep step;
 
-    mig_settle_init(&settle, &base->record);
+    mig_settle_init(&settle, &base->record, BEGAN_MS);
     step = settle_for(&settle, base->look, LONG_MS, &now_ms);
     assert_int_equal(step.next, MIG_SETTLE_TOUCH);
     assert_string_equal(mig_touch_name(step.touch), mig_touch_name((MigTouch)touch));
@@ -94,6 +103,11 @@ LACK(target_running, look->target = E(RUNNING))
 LACK(target_absent, look->target = E(ABSENT))
 LACK(target_inactive, look->target = E(INACTIVE))
 LACK(target_post_copy, look->target = E(RUNNING_POSTCOPY))
+LACK(target_unwatched, look->target_watched_since_ms = UNWATCHED)
+LACK(source_unwatched, look->source_watched_since_ms = UNWATCHED)
+LACK(another_copy, look->source_replaced = true)
+LACK(seen_there, record->seen_there = true)
+LACK(heard_there, look->target_had_guest = true)
 LACK(target_transient, look->target_defined = false)
 LACK(completed, look->completed = true)
 LACK(paused_before, record->ran_before = false)
@@ -120,6 +134,13 @@ static const struct Lack {
     {"no resume if libvirt could not have defined it", T(RESUME_SOURCE), EV(NEVER_RAN_THERE),
      source_transient},
     {"no resume if it is shut off at the target", T(RESUME_SOURCE), EV(NEVER_RAN_THERE), target_inactive},
+    {"no resume if the target was not watched all the time", T(RESUME_SOURCE), EV(NEVER_RAN_THERE),
+     target_unwatched},
+    {"no resume if the source was not watched all the time", T(RESUME_SOURCE), EV(NEVER_RAN_THERE),
+     source_unwatched},
+    {"no resume once it was seen at the target", T(RESUME_SOURCE), EV(NEVER_RAN_THERE), seen_there},
+    {"no resume once it was heard to run at the target", T(RESUME_SOURCE), EV(NEVER_RAN_THERE), heard_there},
+    {"no resume of another copy", T(RESUME_SOURCE), EV(SAME_COPY), another_copy},
     {"no resume once it was said to be completed", T(RESUME_SOURCE), EV(NOT_COMPLETED), completed},
     {"no resume of a guest that was paused before the move", T(RESUME_SOURCE), EV(RAN_BEFORE), paused_before},
 
@@ -137,6 +158,10 @@ static const struct Lack {
     {"no undefine of what the target had before", T(UNDEFINE_TARGET), EV(DEFINED_BY_US), target_had_one},
     {"no undefine of what libvirt was not asked to define", T(UNDEFINE_TARGET), EV(DEFINED_BY_US),
      was_not_to_persist},
+    {"no undefine at the target if that was not watched", T(UNDEFINE_TARGET), EV(WATCHED), target_unwatched},
+    {"no undefine at the target if the source was not watched", T(UNDEFINE_TARGET), EV(DEFINED_BY_US),
+     source_unwatched},
+    {"no undefine at the target if another copy runs here", T(UNDEFINE_TARGET), EV(SAME_COPY), another_copy},
     {"no undefine at the target once it was said to be completed", T(UNDEFINE_TARGET), EV(NOT_COMPLETED),
      completed},
 
@@ -152,6 +177,7 @@ static const struct Lack {
      target_inactive},
     {"no undefine at the source of the only definition", T(UNDEFINE_SOURCE), EV(TARGET_DEFINED),
      target_transient},
+    {"no undefine at the source of another copy", T(UNDEFINE_SOURCE), EV(SAME_COPY), another_copy},
     {"no undefine at the source if it was to stay", T(UNDEFINE_SOURCE), EV(TO_BE_UNDEFINED),
      was_not_to_undefine},
 
@@ -173,7 +199,7 @@ static void a_missing_piece_prevents_it(void **state) {
   MigSettleStep step;
 
   row->take_away(&record, &look);
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   step = settle_for(&settle, look, LONG_MS, &now_ms);
   assert_false(step.next == MIG_SETTLE_TOUCH && step.touch == row->touch);
   assert_int_equal(mig_settle_evidence(&settle) & row->bit, 0);
@@ -197,6 +223,7 @@ static void every_piece_has_its_row(void **state) {
 static MigSettleStep look_at(MigSettle *settle, MigSettleLook look, uint64_t began_ms, uint64_t ended_ms) {
   MigSettleStep step;
 
+  watch(&look);
   look.began_ms = began_ms;
   look.ended_ms = ended_ms;
   mig_settle_step(settle, &look, &step);
@@ -207,7 +234,7 @@ static void a_second_look_counts_from_the_end_of_the_first_to_its_own_beginning(
   const struct Base *base = base_of(T(RESUME_SOURCE));
   MigSettle settle;
 
-  mig_settle_init(&settle, &base->record);
+  mig_settle_init(&settle, &base->record, BEGAN_MS);
   /* The target took 20 s to answer. */
   assert_int_equal(look_at(&settle, base->look, 1000, 21000).next, MIG_SETTLE_LOOK);
   assert_int_equal(look_at(&settle, base->look, 21000 + MIG_SETTLE_SECOND_LOOK_MS - 1, 40000).next,
@@ -222,7 +249,7 @@ static void whatever_changes_in_between_begins_it_anew(void **state) {
     MigSettleLook other = base->look;
     MigSettle settle;
 
-    mig_settle_init(&settle, &base->record);
+    mig_settle_init(&settle, &base->record, BEGAN_MS);
     look_at(&settle, base->look, 0, 0);
     other.target = E(UNKNOWN);
     assert_int_equal(look_at(&settle, other, 900, 900).next, MIG_SETTLE_LOOK);
@@ -256,8 +283,28 @@ static const struct Stands {
      V(AT_SOURCE),
      false},
     {"nothing at either end: two looks",
-     {.source = E(INACTIVE), .target = E(ABSENT), .call_taken = true},
+     {.source = E(INACTIVE), .target = E(ABSENT), .call_taken = true, .source_ended = true},
      V(GONE),
+     false},
+    {"nothing at either end, and nobody heard it end: two looks",
+     {.source = E(INACTIVE), .target = E(ABSENT), .call_taken = true},
+     V(LEFT),
+     false},
+    {"its old copy ended here, it ran there, and has gone from there: two looks",
+     {.source = E(INACTIVE), .target = E(ABSENT), .source_ended = true, .target_had_guest = true},
+     V(LEFT),
+     false},
+    {"it ended there: two looks",
+     {.source = E(INACTIVE), .target = E(INACTIVE), .target_ended = true, .target_had_guest = true},
+     V(GONE),
+     false},
+    {"something ended there that was never the guest: two looks",
+     {.source = E(INACTIVE), .target = E(INACTIVE), .target_ended = true},
+     V(LEFT),
+     false},
+    {"somebody else moves what runs here: two looks",
+     {.source = E(RUNNING), .target = E(ABSENT), .job_active = true, .job_foreign = true},
+     V(AT_SOURCE),
      false},
     {"running at both: two looks",
      {.source = E(RUNNING), .target = E(RUNNING), .call_taken = true},
@@ -271,7 +318,7 @@ static void a_verdict_and_its_looks(void **state) {
   MigSettle settle;
   MigSettleStep step;
 
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   step = look_at(&settle, row->look, 0, 0);
   assert_int_equal(step.next, row->at_once ? MIG_SETTLE_DONE : MIG_SETTLE_LOOK);
   if (!row->at_once) {
@@ -291,7 +338,7 @@ static void a_migration_that_was_seen_is_not_still_to_begin(void **state) {
   MigSettleStep step;
   MigSettle settle;
 
-  mig_settle_init(&settle, &(MigSettleRecord){.ran_before = true});
+  mig_settle_init(&settle, &(MigSettleRecord){.ran_before = true}, BEGAN_MS);
   assert_true(look_at(&settle, look, 0, 0).under_way);
   look.job_active = false;
   look.target = E(ABSENT);
@@ -337,7 +384,7 @@ static void who_is_awaited(void **state) {
   MigSettle settle;
   MigSettleStep step;
 
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   step = settle_for(&settle, row->look, 1, &now_ms);
   assert_string_equal(mig_awaits_name(step.awaits), mig_awaits_name(row->awaits));
   step = settle_for(&settle, row->look, LONG_MS, &now_ms);
@@ -356,24 +403,24 @@ static void a_guest_that_the_agent_paused_is_stopped_by_the_migration(void **sta
   MigSettle settle;
 
   record.paused_by_agent = true;
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).touch, T(RESUME_SOURCE));
 
   /* Its owner had paused it before the move, and let it run since: the agent's pause was the last. */
   record.ran_before = false;
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).touch, T(RESUME_SOURCE));
 
   /* His own pause is his. */
   record.paused_by_agent = false;
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).next, MIG_SETTLE_DONE);
   record.paused_by_agent = true;
 
   /* It ran again since: who paused it now had his own reasons. */
   record.ran_before = true;
   record.pause_answered = true;
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   look.source = E(RUNNING);
   look.job_active = true;
   settle_for(&settle, look, 2 * MIG_SETTLE_SECOND_LOOK_MS, &now_ms);
@@ -384,7 +431,7 @@ static void a_guest_that_the_agent_paused_is_stopped_by_the_migration(void **sta
   /* But not if its call was never answered, for it may wait in libvirtd; that has an end, too. */
   record.pause_answered = false;
   for (int late = 0; late < 2; late++) {
-    mig_settle_init(&settle, &record);
+    mig_settle_init(&settle, &record, BEGAN_MS);
     look.source = E(RUNNING);
     look.job_active = true;
     settle_for(&settle, look, MIG_SETTLE_LATE_PAUSE_MS + (late ? 5000 : -5000), &now_ms);
@@ -397,7 +444,7 @@ static void a_guest_that_the_agent_paused_is_stopped_by_the_migration(void **sta
   }
 
   /* One look does not tell: the pause may still be on its way. */
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   look.source = E(RUNNING);
   look.call_taken = true;
   assert_int_equal(settle_for(&settle, look, 1, &now_ms).next, MIG_SETTLE_LOOK);
@@ -412,7 +459,7 @@ static void nothing_is_told_while_a_pause_is_not_answered(void **state) {
   uint64_t now_ms = 0;
   MigSettle settle;
 
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   look.pausing = true;
   assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).next, MIG_SETTLE_LOOK);
   look.pausing = false;
@@ -428,7 +475,7 @@ static void what_the_target_was_seen_to_have_ran_there(void **state) {
   uint64_t now_ms = 0;
   MigSettle settle;
 
-  mig_settle_init(&settle, &base->record);
+  mig_settle_init(&settle, &base->record, BEGAN_MS);
   look.target = E(RUNNING_POSTCOPY);
   settle_for(&settle, look, 1, &now_ms);
   look.target = E(ABSENT);
@@ -446,16 +493,16 @@ static void what_is_paused_after_libvirt_gave_it_back_is_its_owners(void **state
   uint64_t now_ms = 0;
   MigSettle settle;
 
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).verdict, V(AT_SOURCE));
   /* A broken connection is no such word. */
   look.call_failed = false;
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).awaits, A(OPERATOR));
   /* Nor does it make a resume of what the migration stopped. */
   look.call_failed = true;
   look.source = E(PAUSED_MIGRATION);
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).awaits, A(OPERATOR));
 }
 
@@ -465,7 +512,7 @@ static void a_migration_that_failed_before_its_cpus_ran_is_known_by_the_reason(v
   uint64_t now_ms = 0;
   MigSettle settle;
 
-  mig_settle_init(&settle, &record);
+  mig_settle_init(&settle, &record, BEGAN_MS);
   assert_int_equal(settle_for(&settle, look, LONG_MS, &now_ms).touch, T(RESUME_SOURCE));
 }
 
@@ -475,7 +522,7 @@ static void a_refused_resume_is_tried_again_and_an_operator_is_called(void **sta
   uint64_t now_ms = 0;
   MigSettle settle;
 
-  mig_settle_init(&settle, &base->record);
+  mig_settle_init(&settle, &base->record, BEGAN_MS);
   for (int i = 0; i < 20; i++) {
     uint64_t before_ms = now_ms;
 
@@ -501,7 +548,7 @@ static void a_definition_that_cannot_be_removed_is_told(void **state) {
     MigSettle settle;
     int tries = 0;
 
-    mig_settle_init(&settle, &base->record);
+    mig_settle_init(&settle, &base->record, BEGAN_MS);
     while ((step = settle_for(&settle, base->look, LONG_MS, &now_ms)).next == MIG_SETTLE_TOUCH) {
       mig_settle_note_touched(&settle, now_ms, step.touch, false);
       assert_true(++tries <= 3);
@@ -521,7 +568,7 @@ static void a_definition_that_is_removed_leaves_nothing(void **state) {
     uint64_t now_ms = 0;
     MigSettle settle;
 
-    mig_settle_init(&settle, &base->record);
+    mig_settle_init(&settle, &base->record, BEGAN_MS);
     step = settle_for(&settle, look, LONG_MS, &now_ms);
     mig_settle_note_touched(&settle, now_ms, step.touch, true);
     *(touch == T(UNDEFINE_TARGET) ? &look.target : &look.source) = E(ABSENT);
@@ -537,7 +584,7 @@ static void a_cut_post_copy_is_resumed_soon_and_not_all_the_time(void **state) {
   uint64_t now_ms = 0;
   MigSettle settle;
 
-  mig_settle_init(&settle, &base->record);
+  mig_settle_init(&settle, &base->record, BEGAN_MS);
   for (int i = 0; i < 10; i++) {
     uint64_t before_ms = now_ms;
     MigSettleStep step = settle_for(&settle, base->look, LONG_MS, &now_ms);
@@ -561,7 +608,7 @@ static void a_stopped_copy_that_is_left_is_told_and_not_touched(void **state) {
     MigSettle settle;
     MigSettleStep step;
 
-    mig_settle_init(&settle, &record);
+    mig_settle_init(&settle, &record, BEGAN_MS);
     step = settle_for(&settle, look, LONG_MS, &now_ms);
     assert_int_equal(step.next, MIG_SETTLE_DONE);
     assert_int_equal(step.verdict, V(SUCCEEDED));
@@ -603,7 +650,7 @@ static void check_cell(const MigSettleRecord *record, const MigSettleLook *look)
   MigSettleStep step;
   bool touches;
 
-  mig_settle_init(&settle, record);
+  mig_settle_init(&settle, record, BEGAN_MS);
   step = settle_for(&settle, *look, 3 * MIG_SETTLE_SECOND_LOOK_MS, &now_ms);
   touches = step.next == MIG_SETTLE_TOUCH;
 
@@ -658,7 +705,7 @@ static void a_record_that_knows_nothing_touches_no_domain(void **state) {
         MigSettle settle;
         MigSettleStep step;
 
-        mig_settle_init(&settle, &(MigSettleRecord){0});
+        mig_settle_init(&settle, &(MigSettleRecord){0}, BEGAN_MS);
         step = settle_for(&settle, look, 3 * MIG_SETTLE_SECOND_LOOK_MS, &now_ms);
         assert_true(step.next != MIG_SETTLE_TOUCH || step.touch == T(RESUME_POST_COPY));
       }

@@ -67,8 +67,19 @@ static const struct Cell {
      {E(PAUSED_POSTCOPY), E(ABSENT), true, false},
      V(WAIT),
      A(LIBVIRT)},
-    {"powered off on the way", {E(INACTIVE), E(ABSENT), false, false}, V(GONE)},
-    {"moved, then shut down", {E(INACTIVE), E(INACTIVE), false, true}, V(GONE)},
+    {"powered off on the way", {E(INACTIVE), E(ABSENT), .ended = true}, V(GONE)},
+    {"gone from both ends, and nobody knows how", {E(INACTIVE), E(ABSENT)}, V(LEFT)},
+    {"moved, then shut down", {E(INACTIVE), E(INACTIVE), .completed_event = true, .ended = true}, V(GONE)},
+    {"moved, and perhaps moved on", {E(INACTIVE), E(INACTIVE), .completed_event = true}, V(LEFT)},
+    {"post-copy, and perhaps moved on since",
+     {E(PAUSED_POSTCOPY), E(ABSENT), .completed_event = true},
+     V(LEFT)},
+    {"stopped at the source, and it ran at the target, as somebody says who knows",
+     {E(PAUSED_MIGRATION), E(ABSENT), .told_it_ran = true},
+     V(LEFT)},
+    {"somebody says that it ran there, and it runs here",
+     {E(RUNNING), E(ABSENT), .told_it_ran = true},
+     V(AT_SOURCE)},
     {"left stopped at the source by a restart of libvirtd, and never ran at the target",
      {E(PAUSED_MIGRATION), E(ABSENT), false, false, true},
      V(WAIT),
@@ -104,7 +115,8 @@ static void cell(void **state) {
 }
 
 static bool final(MigVerdict verdict) {
-  return verdict == V(SUCCEEDED) || verdict == V(AT_SOURCE) || verdict == V(GONE) || verdict == V(SPLIT);
+  return verdict == V(SUCCEEDED) || verdict == V(AT_SOURCE) || verdict == V(GONE) || verdict == V(LEFT) ||
+         verdict == V(SPLIT);
 }
 
 static bool runs(MigEndState end) {

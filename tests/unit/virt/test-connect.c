@@ -182,14 +182,14 @@ static void events_come_until_close_and_not_after_it(void **state) {
   gint before;
 
   g_atomic_int_set(&events, 0);
-  assert_true(driver->ops->suspend(conn, UUID, NULL));
+  assert_true(driver->ops->suspend(conn, UUID, NULL, NULL));
   for (int i = 0; i < 500 && g_atomic_int_get(&events) < 2; i++)
     g_usleep(10000);
   assert_int_equal(g_atomic_int_get(&events), 2);
 
   driver->ops->close(other);
   driver->ops->close(open_test());
-  assert_true(driver->ops->resume(conn, UUID, NULL));
+  assert_true(driver->ops->resume(conn, UUID, NULL, NULL));
   for (int i = 0; i < 500 && g_atomic_int_get(&events) < 3; i++)
     g_usleep(10000);
   driver->ops->close(conn);
@@ -202,14 +202,14 @@ static void a_definition_is_removed_from_an_inactive_domain_only(void **state) {
   MigDomainStatus status;
   g_autoptr(GError) error = NULL;
 
-  assert_false(driver->ops->undefine(conn, UUID, &error));
+  assert_false(driver->ops->undefine(conn, UUID, NULL, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_INVALID);
   assert_true(driver->ops->domain_status(conn, UUID, &status, NULL));
   assert_int_equal(status.state, MIG_END_RUNNING);
   assert_true(status.persistent);
   assert_false(status.start_failed);
   g_clear_error(&error);
-  assert_false(driver->ops->undefine(conn, "00000000-0000-0000-0000-000000000000", &error));
+  assert_false(driver->ops->undefine(conn, "00000000-0000-0000-0000-000000000000", NULL, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_NO_DOMAIN);
   driver->ops->close(conn);
 }
@@ -223,7 +223,7 @@ static void what_the_hypervisor_cannot_do_is_unsupported(void **state) {
   assert_false(driver->ops->migrate(conn, &request, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_UNSUPPORTED);
   g_clear_error(&error);
-  assert_false(driver->ops->start_post_copy(conn, UUID, &error));
+  assert_false(driver->ops->start_post_copy(conn, UUID, NULL, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_UNSUPPORTED);
   driver->ops->close(conn);
 }

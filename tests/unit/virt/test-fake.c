@@ -167,7 +167,7 @@ static void what_does_not_converge_goes_on_until_it_is_aborted(void **state) {
     g_usleep(5000);
   assert_true(active(fixture));
   assert_int_equal(state_at(fixture, fixture->b), MIG_END_PAUSED_MIGRATION);
-  assert_true(fixture->driver->ops->abort_job(fixture->a, fixture->request.uuid, NULL));
+  assert_true(fixture->driver->ops->abort_job(fixture->a, fixture->request.uuid, NULL, NULL));
   assert_false(GPOINTER_TO_INT(g_thread_join(thread)));
   assert_int_equal(fixture->error->code, MIG_VIRT_ERROR_ABORTED);
   assert_int_equal(state_at(fixture, fixture->a), MIG_END_RUNNING);
@@ -187,8 +187,8 @@ static void post_copy_survives_a_cut_link_by_a_resume(void **state) {
     g_usleep(1000);
   control(fixture,
           "{" HOSTS "," VM ",\"link\":{\"bytes_per_s\":671088640,\"cut\":true},\"keepalive_ms\":200}");
-  assert_true(fixture->driver->ops->start_post_copy(fixture->a, fixture->request.uuid, NULL));
-  assert_false(fixture->driver->ops->abort_job(fixture->a, fixture->request.uuid, NULL));
+  assert_true(fixture->driver->ops->start_post_copy(fixture->a, fixture->request.uuid, NULL, NULL));
+  assert_false(fixture->driver->ops->abort_job(fixture->a, fixture->request.uuid, NULL, NULL));
   assert_false(GPOINTER_TO_INT(g_thread_join(thread)));
   assert_int_equal(fixture->error->code, MIG_VIRT_ERROR_UNREACHABLE);
   assert_int_equal(state_at(fixture, fixture->a), MIG_END_PAUSED_POSTCOPY_FAILED);
