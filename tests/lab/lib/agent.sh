@@ -9,6 +9,20 @@ declare -A agent_pid
 
 agent_dir() { printf '%s/agent-%s' "$LAB_DIR" "$1"; }
 
+# agent_configure NODE [LINE...]: the lines go into [Agent]; each other node of the lab is a target, node-b and so on
+agent_configure() {
+    local dir peer
+    dir=$(agent_dir "$1")
+    mkdir -p "$dir"
+    {
+        printf '%s\n' '[Agent]' "${@:2}"
+        for peer in "$LAB_DIR"/node-?; do
+            peer=${peer##*-}
+            [[ $peer == "$1" ]] || printf '[Target node-%s]\nLibvirtURI=%s\n' "$peer" "$("$LAB" uri "$peer" --tcp)"
+        done
+    } >"$dir/conf"
+}
+
 # agent_start NODE: state is kept over an agent_stop or agent_kill
 agent_start() {
     local dir
