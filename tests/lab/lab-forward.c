@@ -5,8 +5,9 @@
  *   lab-forward PIDFILE LISTEN-ADDRESS PORT TO-ADDRESS TO-PORT
  *
  * SIGUSR1 resets all connections at once, at both sides (RST, by SO_LINGER 0), as a middlebox that forgets its
- * state does. New ones are taken at any time. A side that ends its connection, by FIN or RST, ends the other
- * likewise. Buffers are small, so that what one side believes to be sent has nearly reached the other.
+ * state does. SIGRTMIN + 1 holds back what the connecting side sends, SIGRTMIN + 2 what it is answered, SIGRTMIN + 3 both;
+ * SIGRTMIN + 4 passes on what has come by now and goes on holding, SIGRTMIN ends that. New connections are taken at any time. A side that ends its connection, by FIN or
+ * RST, ends the other likewise. Buffers are small, so that what one side believes to be sent has nearly reached the other.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,11 +40,20 @@ struct pair {
 };
 
 static struct pair pairs[PAIRS_MAX];
-static volatile sig_atomic_t reset_wanted;
+enum { PASS = 4 };
+
+static volatile sig_atomic_t reset_wanted, pass_wanted, held; /* held: bit i is flows[i] */
 
 static void on_reset(int sig) {
   (void)sig;
   reset_wanted = 1;
+}
+
+static void on_hold(int sig) {
+  if (sig - SIGRTMIN == PASS)
+    pass_wanted = 1;
+  else
+    held = sig - SIGRTMIN;
 }
 
 static void die(const char *what) {
@@ -109,7 +119,8 @@ static void take(int listener, const struct sockaddr_in *to) {
 static short wanted(const struct pair *pair, int side) {
   const struct flow *in = &pair->flows[side], *out = &pair->flows[!side];
 
-  return (short)((in->end == 0 && !in->eof ? POLLIN : 0) | (out->end > 0 ? POLLOUT : 0));
+  return (short)((in->end == 0 && !in->eof && !(held & 1 << side) ? POLLIN : 0) |
+                 (out->end > 0 ? POLLOUT : 0));
 }
 
 static bool is_temporary(void) {
@@ -147,7 +158,7 @@ static bool move(struct pair *pair, int side, short events) {
 }
 
 int main(int argc, char **argv) {
-  struct sigaction action = {.sa_handler = on_reset};
+  struct sigaction action = {.sa_handler = on_reset}, hold = {.sa_handler = on_hold};
   struct sockaddr_in from, to;
   int listener, yes = 1;
   sigset_t set, old_set;
@@ -164,8 +175,12 @@ int main(int argc, char **argv) {
   /* The signal is taken in ppoll() only, so none is missed between a look at the flag and the wait. */
   sigemptyset(&set);
   sigaddset(&set, SIGUSR1);
+  for (int bits = 0; bits <= PASS; bits++)
+    sigaddset(&set, SIGRTMIN + bits);
   sigprocmask(SIG_BLOCK, &set, &old_set);
   sigaction(SIGUSR1, &action, NULL);
+  for (int bits = 0; bits <= PASS; bits++)
+    sigaction(SIGRTMIN + bits, &hold, NULL);
   listener = open_socket();
   if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
       bind(listener, (struct sockaddr *)&from, sizeof(from)) < 0 || listen(listener, 16) < 0)
@@ -190,6 +205,13 @@ int main(int argc, char **argv) {
       for (int i = 0; i < PAIRS_MAX; i++)
         if (pairs[i].fds[0] >= 0)
           end_pair(&pairs[i], true);
+      continue;
+    }
+    for (int i = 0; pass_wanted && i < 2 * PAIRS_MAX; i++)
+      if (pairs[i / 2].fds[0] >= 0 && !move(&pairs[i / 2], i % 2, POLLIN))
+        end_pair(&pairs[i / 2], true);
+    if (pass_wanted) {
+      pass_wanted = 0;
       continue;
     }
     for (int i = 0; i < 2 * PAIRS_MAX; i++) {

@@ -177,4 +177,13 @@ namespaces=$(namespaces_of "$LAB_DIR")
 ok "down ends it" "$LAB" down
 ok "... and nothing is left" nothing_is_left_within 2 "$LAB_DIR" "$namespaces"
 ok "down can be repeated" "$LAB" down
+
+is "nodes that there are not are a usage error" "$("$LAB" up --nodes a,f 2>/dev/null; echo $?)" 2
+ok "three nodes come up" "$LAB" up --owner $$ --nodes a,b,c
+ok "... and a guest on one of them" "$LAB" guest mover --memory 64
+for pair in "a b" "b c" "c a"; do
+    read -r from to <<<"$pair"
+    ok "it moves from $from to $to" move "$from" "$to" mover
+    is "... where it runs, and nowhere else" "$(truth mover '[.running_on[], .bad_pages, .restarts] | join(" ")')" "$to 0 0"
+done
 done_testing

@@ -9,13 +9,27 @@ declare -A agent_pid
 
 agent_dir() { printf '%s/agent-%s' "$LAB_DIR" "$1"; }
 
-# agent_start NODE: state is kept over an agent_stop or agent_kill
+# agent_configure NODE [LINE...]: the lines go into [Agent]; each other node of the lab is a target, node-b and so on
+agent_configure() {
+    local dir peer
+    dir=$(agent_dir "$1")
+    mkdir -p "$dir"
+    {
+        printf '%s\n' '[Agent]' "${@:2}"
+        for peer in "$LAB_DIR"/node-?; do
+            peer=${peer##*-}
+            [[ $peer == "$1" ]] || printf '[Target node-%s]\nLibvirtURI=%s\n' "$peer" "$("$LAB" uri "$peer" --tcp)"
+        done
+    } >"$dir/conf"
+}
+
+# agent_start NODE [WRAPPER...]: state is kept over an agent_end. A wrapper is a program that runs the rest of its arguments
 agent_start() {
     local dir
     dir=$(agent_dir "$1")
     mkdir -p "$dir"
     [[ -e $dir/conf ]] || : >"$dir/conf"
-    "$LAB" exec "$1" "$HANDOFFD" --config "$dir/conf" --socket "$dir/socket" --state-dir "$dir/state" \
+    "$LAB" exec "$1" "${@:2}" "$HANDOFFD" --config "$dir/conf" --socket "$dir/socket" --state-dir "$dir/state" \
         >>"$dir/log" 2>&1 &
     agent_pid[$1]=$!
     wait_until 10 agent_answers "$1" || { cat "$dir/log"; bail "handoffd on node $1 does not start"; }

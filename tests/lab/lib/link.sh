@@ -102,18 +102,19 @@ print_links() {
 }
 
 # A migration stream that goes through here can be broken while the link is fine: with `forward a 49300 b` the migrate
-# URI is tcp://10.77.0.1:49300, and b's QEMU listens at 49300.
+# URI is tcp://10.77.0.1:49300, and b's QEMU listens at 49300. libvirt's own words go through `forward a 16600 b 16509`, by the
+# URI qemu+tcp://10.77.0.1:16600/system.
 verb_forward() {
     local dir pid
-    (($# == 3)) || usage_error "forward needs a node, a port and the node to forward to"
+    (($# == 3 || $# == 4)) || usage_error "forward needs a node, a port and the node to forward to"
     need_node "$1"
     need_node "$3"
-    [[ $2 =~ ^[0-9]+$ ]] || usage_error "not a port: '$2'"
+    [[ $2 =~ ^[0-9]+$ && ${4:-$2} =~ ^[0-9]+$ ]] || usage_error "not a port: '$2' or '${4:-}'"
     dir=$LAB_DIR/node-$1
     forward_end "$1"
     pid=$(node_pid "$1")
     "$LAB_BIN/lab-ns" enter -d "$dir/forward.log" "$pid" \
-        "$LAB_BIN/lab-forward" /run/lab-forward.pid "$(node_address "$1")" "$2" "$(node_address "$3")" "$2"
+        "$LAB_BIN/lab-forward" /run/lab-forward.pid "$(node_address "$1")" "$2" "$(node_address "$3")" "${4:-$2}"
     wait_for 5 test -e "$dir/run/lab-forward.pid" || die "the forwarder does not start; see $dir/forward.log"
 }
 
@@ -125,9 +126,29 @@ forward_end() {
     rm -f "$LAB_DIR/node-$1/run/lab-forward.pid"
 }
 
-verb_break() {
-    (($# == 1)) || usage_error "break needs a node"
+need_forward() {
     need_node "$1"
     [[ -e $LAB_DIR/node-$1/run/lab-forward.pid ]] || usage_error "no forwarder runs on node $1"
+}
+
+verb_break() {
+    (($# == 1)) || usage_error "break needs a node"
+    need_forward "$1"
     forward_signal "$1" USR1
+}
+
+# What one end has said is not heard by the other, and the connection stays: who waits for the answer goes on waiting.
+verb_hold() {
+    local bits
+    (($# == 2)) || usage_error "hold needs a node and what to hold"
+    need_forward "$1"
+    case $2 in
+    nothing) bits=0 ;;
+    requests) bits=1 ;;
+    answers) bits=2 ;;
+    all) bits=3 ;;
+    later) bits=4 ;;
+    *) usage_error "hold cannot hold '$2'" ;;
+    esac
+    forward_signal "$1" "RTMIN+$bits"
 }

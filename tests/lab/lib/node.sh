@@ -104,17 +104,33 @@ give_up() {
     exit "$1"
 }
 
+# wanted_nodes 3, or wanted_nodes a,b,c: their names, in order; nothing, if that is neither.
+wanted_nodes() {
+    local name
+    if [[ $1 == [2-5] ]]; then
+        printf '%s\n' "${LAB_NODES[@]:0:$1}"
+    elif [[ $1 =~ ^[a-e](,[a-e])+$ ]]; then
+        for name in "${LAB_NODES[@]}"; do
+            [[ ,$1, != *,"$name",* ]] || printf '%s\n' "$name"
+        done
+    fi
+}
+
 verb_up() {
-    local n_nodes=2 nodes node pid
+    local nodes node pid
     LAB_OWNER=
+    mapfile -t nodes < <(wanted_nodes 2)
     while (($#)); do
         case $1 in
         --owner) LAB_OWNER=${2:?}; shift 2 ;;
-        --nodes) n_nodes=${2:?}; shift 2 ;;
+        --nodes)
+            mapfile -t nodes < <(wanted_nodes "${2:?}")
+            ((${#nodes[@]} >= 2)) || usage_error "--nodes takes 2 to 5, or names of a to e such as a,b,c; not '$2'"
+            shift 2
+            ;;
         *) usage_error "unknown option $1" ;;
         esac
     done
-    [[ $n_nodes == [2-5] ]] || usage_error "--nodes takes 2 to 5"
     [[ -z $LAB_OWNER || -d /proc/$LAB_OWNER ]] || usage_error "--owner: there is no process $LAB_OWNER"
     ((EUID == 0)) || die "making namespaces and network links takes root: run it with sudo"
     need_commands libvirtd virsh qemu-system-x86_64 ip tc unshare flock jq
@@ -134,7 +150,6 @@ verb_up() {
     printf '%s %s\n' "$pid" "$(start_time_of "$pid")" >"$LAB_DIR/init.pid"
     rm "$LAB_DIR/init.tmp"
 
-    nodes=("${LAB_NODES[@]:0:n_nodes}")
     for node in "${nodes[@]}"; do
         owner_lives
         start_node "$node"
