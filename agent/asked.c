@@ -4,6 +4,7 @@
 
 #include "agent/jobjson.h"
 #include "agent/methods.h"
+#include "libmigrate/core/uri.h"
 
 #include <string.h>
 
@@ -11,42 +12,23 @@ static const char *get_text(json_t *parameters, const char *key) {
   return json_string_value(json_object_get(parameters, key));
 }
 
-/* libvirt can be told by a URI to run a program of the caller's choice, as the agent's user, to get through to the
- * target. The configuration may do that; a caller may not. */
-static bool runs_a_program(GUri *uri) {
-  static const char *const parameters[] = {"command", "netcat", "proxy"};
-  g_autoptr(GHashTable) query = NULL;
+/* What was asked for is told back, but not a megabyte of it. */
+#define TOLD_BYTES_MAX 200
 
-  if (g_str_has_suffix(g_uri_get_scheme(uri), "+ext"))
-    return true;
-  if (!g_uri_get_query(uri))
-    return false;
-  query = g_uri_parse_params(g_uri_get_query(uri), -1, "&;", G_URI_PARAMS_CASE_INSENSITIVE, NULL);
-  for (size_t i = 0; i < G_N_ELEMENTS(parameters); i++)
-    if (!query || g_hash_table_contains(query, parameters[i]))
-      return true;
-  return false;
-}
+static void refuse(VarlinkCall *call, const char *asked, const char *about, const char *message) {
+  size_t length = strlen(asked);
+  const char *end = asked + length;
+  g_autofree char *told = NULL, *text = g_strconcat(about, message, NULL);
 
-/* NULL: a caller may name it as a target. */
-static const char *find_fault_with_uri(const char *target) {
-  g_autoptr(GUri) uri = NULL;
-
-  if (!strstr(target, "://"))
-    return "the configuration has no [Target] of that name, and it is no libvirt URI such as "
-           "qemu+tls://node-b/system";
-  uri = g_uri_parse(target, G_URI_FLAGS_NONE, NULL);
-  if (!uri)
-    return "it is no well-formed URI; one is qemu+tls://node-b/system";
-  if (runs_a_program(uri))
-    return "a URI that has the agent run a program (transport ext; command, netcat, proxy) is taken from a "
-           "[Target] of the configuration only";
-  return NULL;
+  if (length > TOLD_BYTES_MAX)
+    end = g_utf8_find_prev_char(asked, asked + TOLD_BYTES_MAX);
+  told = g_strdup_printf("%.*s%s", (int)(end - asked), asked, *end ? "..." : "");
+  methods_error(call, "NoSuchTarget", json_pack("{ss ss}", "target", told, "message", text));
 }
 
 bool asked_find_place(Agent *agent, VarlinkCall *call, const char *text, AskedTarget *ret_place) {
   const ConfigTarget *configured = config_find_target(agent->config, text);
-  const char *fault;
+  const char *fault = NULL;
 
   if (configured) {
     *ret_place = (AskedTarget){.name = configured->name,
@@ -54,23 +36,34 @@ bool asked_find_place(Agent *agent, VarlinkCall *call, const char *text, AskedTa
                                .migrate_uri = configured->migrate_uri};
     return true;
   }
-  fault = find_fault_with_uri(text);
+  if (!strstr(text, "://"))
+    fault = "the configuration has no [Target] of that name, and it is no libvirt URI such as "
+            "qemu+tls://node-b/system";
+  else
+    fault = mig_uri_parse(MIG_URI_LIBVIRT, text, NULL);
   if (fault) {
-    methods_error(call, "NoSuchTarget", json_pack("{ss ss}", "target", text, "message", fault));
+    refuse(call, text, "", fault);
     return false;
   }
   *ret_place = (AskedTarget){.libvirt_uri = text};
   return true;
 }
 
+static bool take_migrate_uri(VarlinkCall *call, const char *text, AskedTarget *target) {
+  const char *fault = mig_uri_parse(MIG_URI_MIGRATION, text, NULL);
+
+  if (fault)
+    refuse(call, text, "migrate_uri: ", fault);
+  else
+    target->migrate_uri = text;
+  return !fault;
+}
+
 bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target) {
   const char *migrate_uri = get_text(parameters, "migrate_uri");
 
-  if (!asked_find_place(agent, call, get_text(parameters, "target"), ret_target))
-    return false;
-  if (migrate_uri)
-    ret_target->migrate_uri = migrate_uri;
-  return true;
+  return asked_find_place(agent, call, get_text(parameters, "target"), ret_target) &&
+         (!migrate_uri || take_migrate_uri(call, migrate_uri, ret_target));
 }
 
 void asked_goals_clear(AskedGoals *asked) {

@@ -96,9 +96,9 @@ static bool is_dns_name(const MigUriPart *host) {
   if (left == 0 || left > HOST_BYTES_MAX)
     return false;
   for (;;) {
-    size_t length = span(label, LOWER UPPER DIGITS "-");
+    size_t length = span(label, LOWER UPPER DIGITS "-_");
 
-    if (length == 0 || length > LABEL_BYTES_MAX || *label == '-' || label[length - 1] == '-')
+    if (length == 0 || length > LABEL_BYTES_MAX || *label == '-' || *label == '_' || label[length - 1] == '-')
       return false;
     if (length >= left)
       return length == left && !is_number(label, length);
@@ -118,7 +118,7 @@ static const char *take_host(const char *text, MigUri *uri) {
       return NULL;
     return uri->host.text + uri->host.length + 1;
   }
-  uri->host = (MigUriPart){text, span(text, LOWER UPPER DIGITS "-.")};
+  uri->host = (MigUriPart){text, span(text, LOWER UPPER DIGITS "-_.")};
   if (!mig_address_parse(text, uri->host.length, &uri->address) && !is_dns_name(&uri->host))
     return NULL;
   return text + uri->host.length;

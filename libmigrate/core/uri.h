@@ -4,7 +4,7 @@
  *   of a libvirtd       qemu+tls|tcp|ssh://[USER@]HOST[:PORT]/system     a USER with ssh only
  *   of a migration      tcp|rdma://HOST[:PORT]
  *
- * HOST is a DNS name, an IPv4 address, or an IPv6 address in brackets. There are no parameters, fragments, escapes or control
+ * HOST is a DNS name (which may have '_' in it, as names of hosts do), an IPv4 address, or an IPv6 address in brackets. There are no parameters, fragments, escapes or control
  * characters, and nothing is written in two ways. libvirt's URIs can do far more: run a program, name a socket, a key or a
  * known_hosts file, open another URI. All of that is for those who write the configuration. */
 #pragma once
