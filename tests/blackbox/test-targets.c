@@ -2,7 +2,9 @@
 /* What a caller may name as a place: a hostile URI is refused by every call that takes one, before libvirt hears of it. */
 #include "tests/blackbox/harness.h"
 
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The unit test of core/uri.c has many more; here are those by which somebody would get in. */
 static const char *const hostile[] = {
@@ -182,6 +184,146 @@ static void a_configured_target_may_be_anything(void **state) {
   client_refused(client, "Start", json_pack("{ss ss}", "domain", "vm2", "target", uri), "NoSuchTarget");
 }
 
+/* --- AllowTargets= --- */
+
+static const char configured[] = "[Target near]\nLibvirtURI=qemu+tcp://b/system\n"
+                                 "[Target far]\nLibvirtURI=qemu+ssh://10.9.9.9/system?no_verify=1\n"
+                                 "[Agent]\n";
+
+static const struct Allowed {
+  const char *name;
+  const char *allow;
+  const char *text;
+  bool expected;
+} alloweds[] = {
+    {"nothing said: a URI", "", "qemu+tcp://b/system", true},
+    {"nothing said: a target", "", "far", true},
+    {"a target that is named", "near", "near", true},
+    {"a target that is not", "near", "far", false},
+    {"a URI where a target is named", "near", "qemu+tcp://b/system", false},
+    {"targets alone", "*", "far", true},
+    {"no URI where targets alone may be", "*", "qemu+tcp://b/system", false},
+    {"a URI that fits", "qemu+tcp://?/system", "qemu+tcp://b/system", true},
+    {"a URI that does not", "qemu+tls://*/system", "qemu+tcp://b/system", false},
+    {"a target whose URI fits", "qemu+tcp://?/system", "near", true},
+    {"a target whose URI only its owner may write", "10.0.0.0/8 qemu+ssh://*/system*", "far", false},
+    {"an address of a network", "near, 10.0.0.0/8", "qemu+tcp://10.1.2.3/system", true},
+    {"an address of another", "near, 10.0.0.0/8", "qemu+tcp://11.1.2.3/system", false},
+    {"a name, where a network is allowed", "0.0.0.0/0", "qemu+tcp://b/system", false},
+    {"anything, where the list is no good", "10.0.0.0/99", "qemu+tcp://b/system", false},
+    {"a target, where the list is no good", "10.0.0.0/99", "near", false},
+};
+
+static void allow(Bb *bb, const char *text) {
+  g_autofree char *line = g_strdup_printf("AllowTargets=%s\n", text);
+
+  bb_configure(bb, configured);
+  bb_configure(bb, line);
+}
+
+/* Whatever else it answers. */
+static bool is_let_in(Client *client, const struct Way *way, const char *text) {
+  g_autofree char *error = NULL;
+
+  client_send(client, way->method, parameters_of(way, text), way->more ? VARLINK_CALL_MORE : 0);
+  client_receive(client, &error, NULL);
+  assert_string_not_equal(error ? error : "", "NoSuchTarget");
+  return g_strcmp0(error, "TargetNotAllowed") != 0;
+}
+
+/* The last of the ways cordons the node. */
+static void a_place_is_allowed_or_not_whatever_the_call(void **state) {
+  Bb *bb = *state;
+  const struct Allowed *row = bb->row;
+
+  allow(bb, row->allow);
+  bb_start(bb);
+  for (size_t i = 0; i < LENGTH(ways); i++)
+    if (is_let_in(bb_connect(bb), &ways[i], row->text) != row->expected)
+      fail_msg("%s of %s, where \"%s\" is allowed", ways[i].method, row->text, row->allow);
+  if (!row->expected)
+    assert_false(bb_was_opened(bb, row->text));
+}
+
+static const struct AllowedStream {
+  const char *name;
+  const char *allow;
+  const char *target, *migrate_uri;
+  bool expected;
+} allowed_streams[] = {
+    {"a stream to the target's own host", "near", "near", "tcp://b:49152", true},
+    {"a stream to another host", "near", "near", "tcp://c", false},
+    {"a stream to an allowed network", "near 10.0.0.0/8", "near", "tcp://10.1.2.3", true},
+    {"a stream beyond an allowed network", "near 10.0.0.0/8", "near", "tcp://11.1.2.3", false},
+    {"a stream by a pattern", "near tcp://?.example.org:*", "near", "tcp://c.example.org:49152", true},
+    {"a stream by a pattern that is of libvirt", "near qemu+tcp://*/system", "near", "tcp://c", false},
+};
+
+static void a_stream_is_allowed_or_not(void **state) {
+  Bb *bb = *state;
+  const struct AllowedStream *row = bb->row;
+  json_t *parameters =
+      json_pack("{ss ss ss}", "domain", "vm1", "target", row->target, "migrate_uri", row->migrate_uri);
+  Client *client;
+
+  allow(bb, row->allow);
+  bb_start(bb);
+  client = bb_connect(bb);
+  if (row->expected)
+    assert_text(client_call(client, "Start", parameters), "job.target.migrate_uri", row->migrate_uri);
+  else
+    assert_text(client_refused(client, "Start", parameters, "TargetNotAllowed"), "target", row->migrate_uri);
+}
+
+static bool is_allowed_now(Bb *bb, const char *target) {
+  Client *client = bb_connect(bb);
+  bool allowed = is_let_in(client, &ways[1], target);
+
+  client_close(client);
+  return allowed;
+}
+
+static bool log_says(Bb *bb, const char *text) {
+  g_autofree char *log = NULL;
+
+  return g_file_get_contents(bb->log, &log, NULL, NULL) && strstr(log, text);
+}
+
+static void reload(Bb *bb, const char *added, const char *said) {
+  gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
+
+  bb_configure(bb, added);
+  assert_int_equal(truncate(bb->log, 0), 0);
+  assert_int_equal(kill(bb->pid, SIGHUP), 0);
+  while (!log_says(bb, said)) {
+    assert_true(g_get_monotonic_time() < until_us);
+    g_usleep(10000);
+  }
+}
+
+static void a_reload_opens_and_closes_and_keeps_what_was_accepted(void **state) {
+  Bb *bb = *state;
+  const char *job;
+
+  allow(bb, "near");
+  bb_start(bb);
+  bb_link_slow(bb);
+  job = text_of(client_call(bb_connect(bb), "Start", json_pack("{ss ss}", "domain", "vm1", "target", "near")),
+                "job.id");
+  bb_await_phase(bb, job, "migrating");
+  assert_false(is_allowed_now(bb, "far"));
+  reload(bb, "AllowTargets=far\n", "was read again");
+  assert_true(is_allowed_now(bb, "far"));
+  assert_false(is_allowed_now(bb, "near"));
+  /* One that is no good changes nothing. */
+  reload(bb, "AllowTargets=10.0.0.0/99\n", "stays as it was");
+  assert_true(is_allowed_now(bb, "far"));
+  assert_false(is_allowed_now(bb, "near"));
+  reload(bb, "AllowTargets=near\n", "stays as it was");
+  bb_link_fast(bb);
+  bb_await_phase(bb, job, "succeeded");
+}
+
 int main(void) {
   Tests tests = {0};
 
@@ -193,5 +335,8 @@ int main(void) {
   }
   TESTS_ADD_ROWS(&tests, the_stream_goes_where_it_may, streams);
   TESTS_ADD(&tests, a_configured_target_may_be_anything);
+  TESTS_ADD_ROWS(&tests, a_place_is_allowed_or_not_whatever_the_call, alloweds);
+  TESTS_ADD_ROWS(&tests, a_stream_is_allowed_or_not, allowed_streams);
+  TESTS_ADD(&tests, a_reload_opens_and_closes_and_keeps_what_was_accepted);
   return bb_run(&tests, "targets");
 }
