@@ -240,7 +240,7 @@ static Job *make_job(const Drain *drain, const DrainGuest *guest, const DrainTar
   Job *job = job_new();
 
   job->drain_id = g_strdup(drain->id);
-  job->domain_name = g_strdup(guest->name);
+  job->domain_name = job_copy_text(guest->name);
   g_strlcpy(job->domain_uuid, guest->uuid, sizeof job->domain_uuid);
   job->memory_bytes = guest->memory_bytes;
   job->target_name = g_strdup(target->name);

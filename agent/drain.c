@@ -122,7 +122,7 @@ DrainGuest *drain_add_guest(Drain *drain, const char *uuid, const char *name) {
     return guest;
   guest = g_new0(DrainGuest, 1);
   g_strlcpy(guest->uuid, uuid, sizeof guest->uuid);
-  guest->name = g_strdup(name);
+  guest->name = job_copy_text(name);
   guest->fits = g_malloc0_n(drain->targets->len, sizeof *guest->fits);
   guest->blockers = g_new0(json_t *, drain->targets->len);
   guest->tried = g_new0(bool, drain->targets->len);

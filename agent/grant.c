@@ -171,7 +171,7 @@ void incoming_begin(Agent *agent, const MigVirtEvent *event) {
     return;
   job = job_new();
   job->direction = MIG_DIRECTION_INCOMING;
-  job->domain_name = g_strdup(event->name);
+  job->domain_name = job_copy_text(event->name);
   g_strlcpy(job->domain_uuid, event->uuid, sizeof job->domain_uuid);
   job->target_uri = g_strdup(uri);
   job->migrate_uri = g_strdup(agent->config->incoming_migrate_uri);

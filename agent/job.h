@@ -164,6 +164,9 @@ void job_add_finding(Job *job, const char *code, bool blocks, bool transient, co
 /* Forgets a noted cause: the move succeeded in spite of it. */
 void job_clear_failure(Job *job);
 
+/* A copy as a job keeps text: UTF-8 on one line, whatever a libvirtd said. NULL of NULL. */
+char *job_copy_text(const char *text);
+
 /* What both ends say, in words; copied. Of an open outcome, and in the end of the outcome. */
 void job_set_evidence(Job *job, const char *evidence);
 

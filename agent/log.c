@@ -2,6 +2,8 @@
 /* Structured messages to the journal, plain ones to stderr. */
 #include "agent/log.h"
 
+#include "libmigrate/core/plain.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,32 +31,40 @@ void log_open(void) {
   to_stderr = !stderr_is_journal();
 }
 
+/* The journal takes a newline for what it is, but who reads it, or stderr, sees a line of somebody else's. */
+static char *make_field(const char *name, const char *value) {
+  char *field = g_strconcat(name, "=", value, NULL);
+
+  mig_text_make_plain(field);
+  return field;
+}
+
 static void send_message(int priority, const char *message_id, const LogField *fields, size_t n_fields,
                          const char *message) {
   struct iovec vectors[FIELDS_MAX];
   char *owned[FIELDS_MAX];
   size_t n = 0;
 
-  owned[n++] = g_strconcat("MESSAGE=", message, NULL);
+  owned[n++] = make_field("MESSAGE", message);
   owned[n++] = g_strdup_printf("PRIORITY=%d", priority);
   owned[n++] = g_strdup("SYSLOG_IDENTIFIER=handoffd");
   if (message_id)
     owned[n++] = g_strconcat("MESSAGE_ID=", message_id, NULL);
   for (size_t i = 0; i < n_fields && n < FIELDS_MAX; i++)
     if (fields[i].value)
-      owned[n++] = g_strconcat(fields[i].name, "=", fields[i].value, NULL);
+      owned[n++] = make_field(fields[i].name, fields[i].value);
   for (size_t i = 0; i < n; i++)
     vectors[i] = (struct iovec){owned[i], strlen(owned[i])};
   sd_journal_sendv(vectors, (int)n);
-  for (size_t i = 0; i < n; i++)
-    g_free(owned[i]);
 
   if (to_stderr && priority < LOG_DEBUG)
     fprintf(stderr, "handoffd: %s%s\n",
             priority <= LOG_ERR       ? "error: "
             : priority == LOG_WARNING ? "warning: "
                                       : "",
-            message);
+            owned[0] + strlen("MESSAGE="));
+  for (size_t i = 0; i < n; i++)
+    g_free(owned[i]);
 }
 
 void log_message(int priority, const char *message_id, const LogField *fields, size_t n_fields,

@@ -186,7 +186,7 @@ static Job *make_job(Prepare *prepare, const MigDomainFacts *domain, const Goals
   job->direction = MIG_DIRECTION_INCOMING;
   job->request_key = g_strdup(prepare->key.key);
   job->request_digest = g_strdup(prepare->key.digest);
-  job->domain_name = g_strdup(domain->name);
+  job->domain_name = job_copy_text(domain->name);
   g_strlcpy(job->domain_uuid, domain->uuid, sizeof job->domain_uuid);
   job->memory_bytes = domain->memory_bytes;
   job->target_uri = incoming_uri(prepare->agent);

@@ -83,7 +83,7 @@ static Job *make_job(Start *start, const MigDomainFacts *facts, const Goals *goa
 
   job->request_key = g_strdup(start->key.key);
   job->request_digest = g_strdup(start->key.digest);
-  job->domain_name = g_strdup(facts->name);
+  job->domain_name = job_copy_text(facts->name);
   g_strlcpy(job->domain_uuid, facts->uuid, sizeof job->domain_uuid);
   job->memory_bytes = facts->memory_bytes;
   job->target_name = g_strdup(start->target_name);

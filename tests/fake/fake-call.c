@@ -183,18 +183,27 @@ static bool parse_own_uri(GUri *uri, char **ret_path, char **ret_host) {
   return true;
 }
 
+/* By hand, since the host counts whatever stands behind it. */
+static char *host_of(const char *uri) {
+  const char *host = strstr(uri, "://");
+  size_t length = host ? strcspn(host + 3, ":/?#") : 0;
+
+  return length > 0 ? g_strndup(host + 3, length) : NULL;
+}
+
 bool fake_parse_uri(const char *uri, char **ret_path, char **ret_host) {
   g_autoptr(GUri) parsed = g_uri_parse(uri ? uri : "", G_URI_FLAGS_NONE, NULL);
   const char *control = g_getenv(FAKE_CONTROL_VARIABLE);
+  char *host = NULL;
 
-  if (!parsed)
-    return false;
-  if (strcmp(g_uri_get_scheme(parsed), "fake") == 0)
+  if (parsed && strcmp(g_uri_get_scheme(parsed), "fake") == 0)
     return parse_own_uri(parsed, ret_path, ret_host);
-  if (!control || !g_str_has_prefix(uri, "qemu+") || !g_uri_get_host(parsed) || !*g_uri_get_host(parsed))
+  if (control && uri && g_str_has_prefix(uri, "qemu+"))
+    host = host_of(uri);
+  if (!host)
     return false;
   *ret_path = g_strdup(control);
-  *ret_host = g_strdup(g_uri_get_host(parsed));
+  *ret_host = host;
   return true;
 }
 
