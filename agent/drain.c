@@ -87,6 +87,8 @@ void drain_free(Drain *drain) {
   g_free(drain->request_key);
   g_free(drain->digest);
   g_free(drain->by);
+  caller_free(drain->caller);
+  caller_free(drain->aborter);
   g_free(drain->aborted_by);
   g_free(drain);
 }

@@ -141,8 +141,8 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
   }
   job->durable = true;
   if (job->lease->leased) {
-    log_job(job, LOG_INFO, NAMES_MESSAGE_LEASE_GRANTED, "may come here from %s (lease %.8s)",
-            incoming_name_source(job), job->id);
+    log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_LEASE_GRANTED, "may come here from %s (lease %.8s)",
+               incoming_name_source(job), job->id);
     incoming_make_images(agent, job, back);
     return;
   }

@@ -53,6 +53,7 @@ void job_free(Job *job) {
   g_free(job->policy_name);
   g_free(job->policy_matched);
   g_free(job->drain_id);
+  caller_free(job->caller);
   g_free(job->next_action);
   g_free(job->failure.message);
   g_free(job->failure.libvirt_message);

@@ -2,6 +2,7 @@
 /* One move: what was asked, where it is, what happened to it. Plain state; nothing here does anything. */
 #pragma once
 
+#include "agent/caller.h"
 #include "agent/goals.h"
 #include "agent/joblease.h"
 #include "libmigrate/core/admission.h"
@@ -65,6 +66,7 @@ struct Job {
   char *request_digest; /* of what was asked under the key, to tell a repetition from a conflict */
   MigDirection direction;
   char *drain_id; /* of the drain that it is of, or NULL */
+  Caller *caller; /* who asked for it, or for its drain; NULL: nobody, or it is not known */
 
   char *domain_name;
   char domain_uuid[MIG_UUID_STRING_SIZE];
