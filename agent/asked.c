@@ -4,6 +4,7 @@
 
 #include "agent/jobjson.h"
 #include "agent/methods.h"
+#include "libmigrate/core/uri.h"
 
 #include <string.h>
 
@@ -11,66 +12,116 @@ static const char *get_text(json_t *parameters, const char *key) {
   return json_string_value(json_object_get(parameters, key));
 }
 
-/* libvirt can be told by a URI to run a program of the caller's choice, as the agent's user, to get through to the
- * target. The configuration may do that; a caller may not. */
-static bool runs_a_program(GUri *uri) {
-  static const char *const parameters[] = {"command", "netcat", "proxy"};
-  g_autoptr(GHashTable) query = NULL;
+/* What was asked for is told back, but not a megabyte of it. */
+#define TOLD_BYTES_MAX 200
 
-  if (g_str_has_suffix(g_uri_get_scheme(uri), "+ext"))
-    return true;
-  if (!g_uri_get_query(uri))
-    return false;
-  query = g_uri_parse_params(g_uri_get_query(uri), -1, "&;", G_URI_PARAMS_CASE_INSENSITIVE, NULL);
-  for (size_t i = 0; i < G_N_ELEMENTS(parameters); i++)
-    if (!query || g_hash_table_contains(query, parameters[i]))
+static void refuse(VarlinkCall *call, const char *error, const char *asked, const char *about,
+                   const char *message) {
+  size_t length = strlen(asked);
+  const char *end = asked + length;
+  g_autofree char *told = NULL, *text = g_strconcat(about, message, NULL);
+
+  if (length > TOLD_BYTES_MAX)
+    end = g_utf8_find_prev_char(asked, asked + TOLD_BYTES_MAX);
+  told = g_strdup_printf("%.*s%s", (int)(end - asked), asked, *end ? "..." : "");
+  methods_error(call, error, json_pack("{ss ss}", "target", told, "message", text));
+}
+
+/* --- what the owner allows of it --- */
+
+static bool is_allowed_uri(const Config *config, const char *text, const MigUri *uri) {
+  for (char **pattern = config->allow_targets; *pattern; pattern++) {
+    MigAllow allow;
+
+    if (mig_allow_parse(*pattern, &allow) && mig_allow_uri(&allow, text, uri))
       return true;
+  }
   return false;
 }
 
-/* NULL: a caller may name it as a target. */
-static const char *find_fault_with_uri(const char *target) {
-  g_autoptr(GUri) uri = NULL;
+/* By its name, or by its URI if that is one that a caller could name as well. */
+static bool is_allowed_target(const Config *config, const ConfigTarget *target) {
+  MigUri uri;
 
-  if (!strstr(target, "://"))
+  for (char **pattern = config->allow_targets; *pattern; pattern++) {
+    MigAllow allow;
+
+    if (mig_allow_parse(*pattern, &allow) && mig_allow_name(&allow, target->name))
+      return true;
+  }
+  return !mig_uri_parse(MIG_URI_LIBVIRT, target->libvirt_uri, &uri) &&
+         is_allowed_uri(config, target->libvirt_uri, &uri);
+}
+
+static bool has_host(MigUriKind kind, const char *text, const MigUri *uri) {
+  MigUri other;
+
+  return text && !mig_uri_parse(kind, text, &other) && mig_uri_same_host(&other, uri);
+}
+
+/* To the host that was allowed anyway its stream may go as well. */
+static bool is_allowed_stream(const Config *config, const char *text, const MigUri *uri,
+                              const AskedTarget *target) {
+  return has_host(MIG_URI_LIBVIRT, target->libvirt_uri, uri) ||
+         has_host(MIG_URI_MIGRATION, target->migrate_uri, uri) || is_allowed_uri(config, text, uri);
+}
+
+static const char not_allowed[] = "it is none of those that AllowTargets= of the configuration lists";
+
+/* --- targets --- */
+
+static const char *find_fault(const char *text, MigUri *uri) {
+  if (!strstr(text, "://"))
     return "the configuration has no [Target] of that name, and it is no libvirt URI such as "
            "qemu+tls://node-b/system";
-  uri = g_uri_parse(target, G_URI_FLAGS_NONE, NULL);
-  if (!uri)
-    return "it is no well-formed URI; one is qemu+tls://node-b/system";
-  if (runs_a_program(uri))
-    return "a URI that has the agent run a program (transport ext; command, netcat, proxy) is taken from a "
-           "[Target] of the configuration only";
-  return NULL;
+  return mig_uri_parse(MIG_URI_LIBVIRT, text, uri);
 }
 
 bool asked_find_place(Agent *agent, VarlinkCall *call, const char *text, AskedTarget *ret_place) {
-  const ConfigTarget *configured = config_find_target(agent->config, text);
-  const char *fault;
+  const Config *config = agent->config;
+  const ConfigTarget *configured = config_find_target(config, text);
+  MigUri uri;
+  const char *fault = configured ? NULL : find_fault(text, &uri);
 
-  if (configured) {
+  if (fault) {
+    refuse(call, "NoSuchTarget", text, "", fault);
+    return false;
+  }
+  if (config->allow_targets &&
+      !(configured ? is_allowed_target(config, configured) : is_allowed_uri(config, text, &uri))) {
+    refuse(call, "TargetNotAllowed", text, "", not_allowed);
+    return false;
+  }
+  if (configured)
     *ret_place = (AskedTarget){.name = configured->name,
                                .libvirt_uri = configured->libvirt_uri,
                                .migrate_uri = configured->migrate_uri};
-    return true;
-  }
-  fault = find_fault_with_uri(text);
+  else
+    *ret_place = (AskedTarget){.libvirt_uri = text};
+  return true;
+}
+
+static bool take_migrate_uri(const Config *config, VarlinkCall *call, const char *text, AskedTarget *target) {
+  MigUri uri;
+  const char *fault = mig_uri_parse(MIG_URI_MIGRATION, text, &uri);
+
   if (fault) {
-    methods_error(call, "NoSuchTarget", json_pack("{ss ss}", "target", text, "message", fault));
+    refuse(call, "NoSuchTarget", text, "migrate_uri: ", fault);
     return false;
   }
-  *ret_place = (AskedTarget){.libvirt_uri = text};
+  if (config->allow_targets && !is_allowed_stream(config, text, &uri, target)) {
+    refuse(call, "TargetNotAllowed", text, "migrate_uri: ", not_allowed);
+    return false;
+  }
+  target->migrate_uri = text;
   return true;
 }
 
 bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target) {
   const char *migrate_uri = get_text(parameters, "migrate_uri");
 
-  if (!asked_find_place(agent, call, get_text(parameters, "target"), ret_target))
-    return false;
-  if (migrate_uri)
-    ret_target->migrate_uri = migrate_uri;
-  return true;
+  return asked_find_place(agent, call, get_text(parameters, "target"), ret_target) &&
+         (!migrate_uri || take_migrate_uri(agent->config, call, migrate_uri, ret_target));
 }
 
 void asked_goals_clear(AskedGoals *asked) {

@@ -24,7 +24,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AskedGoals, asked_goals_clear)
 /* All answer the call and return false if what it asks for cannot be. */
 bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target);
 
-/* The same for a place of any name: a [Target], or a URI. */
+/* The same for a place of any name: a [Target], or a URI of those that a caller may name (core/uri.h). */
 bool asked_find_place(Agent *agent, VarlinkCall *call, const char *text, AskedTarget *ret_place);
 
 /* Looks at what can be said without the domain. */

@@ -2,6 +2,8 @@
 /* The values of settings: from text to a field, with the range that each has. */
 #include "agent/config-values.h"
 
+#include "libmigrate/core/uri.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -147,6 +149,34 @@ char *config_parse_group(const char *text, const ConfigRange *range, void *field
   g_free(*(char **)field);
   *(char **)field = g_strdup(text);
   return NULL;
+}
+
+/* What is not understood of it allows nothing, and the rest holds: were the whole of it left out, callers could name what the
+ * owner means to keep from them. */
+char *config_parse_allow_targets(const char *text, const ConfigRange *range, void *field) {
+  g_auto(GStrv) words = g_strsplit_set(text, ", \t", -1);
+  g_autoptr(GPtrArray) patterns = g_ptr_array_new_with_free_func(g_free);
+  bool all = true;
+
+  for (char **word = words; *word; word++) {
+    MigAllow allow;
+
+    if (!**word)
+      continue;
+    if (mig_allow_parse(*word, &allow))
+      g_ptr_array_add(patterns, g_strdup(*word));
+    else
+      all = false;
+  }
+  g_clear_pointer((char ***)field, g_strfreev);
+  if (patterns->len > 0 || !all) {
+    g_ptr_array_add(patterns, NULL);
+    *(char ***)field = (char **)g_ptr_array_free(g_steal_pointer(&patterns), FALSE);
+  }
+  return all ? NULL
+             : g_strdup(
+                   "names of [Target]s, URIs such as qemu+tls://*.example.org/system and networks such as "
+                   "10.0.0.0/8, and allows nothing by the rest");
 }
 
 char *config_parse_path(const char *text, const ConfigRange *range, void *field) {

@@ -28,5 +28,7 @@ char *config_parse_public_read(const char *text, const ConfigRange *range,
 char *config_parse_libvirt_uri(const char *text, const ConfigRange *range,
                                void *field); /* char *, NULL for "" */
 char *config_parse_migrate_uri(const char *text, const ConfigRange *range, void *field); /* likewise */
-char *config_parse_path(const char *text, const ConfigRange *range, void *field);  /* char *, NULL for "" */
+char *config_parse_path(const char *text, const ConfigRange *range, void *field); /* char *, NULL for "" */
+char *config_parse_allow_targets(const char *text, const ConfigRange *range,
+                                 void *field);                                     /* char **, NULL for "" */
 char *config_parse_group(const char *text, const ConfigRange *range, void *field); /* char *, replaced */

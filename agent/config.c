@@ -4,6 +4,7 @@
 
 #include "agent/config-files.h"
 #include "agent/config-values.h"
+#include "libmigrate/core/uri.h"
 
 #include <string.h>
 
@@ -50,6 +51,7 @@ static const Setting agent_keys[] = {
      {0, 3650 * DAY / SECOND, SECOND}},
     {"PublicRead", "node", config_parse_public_read, offsetof(Config, public_read), {0, 0, 0}},
     {"Group", "handoff", config_parse_group, offsetof(Config, group), {0, 0, 0}},
+    {"AllowTargets", "", config_parse_allow_targets, offsetof(Config, allow_targets), {0}},
     {"PollInterval", "400ms", config_parse_ms, offsetof(Config, poll_interval_ms), {50, 10 * SECOND, 1}},
     {"ConnectTimeout",
      "10s",
@@ -122,6 +124,7 @@ void config_free(Config *config) {
   if (!config)
     return;
   g_free(config->group);
+  g_strfreev(config->allow_targets);
   g_free(config->metrics_file);
   g_free(config->incoming_uri);
   g_free(config->incoming_migrate_uri);
@@ -337,6 +340,21 @@ static void check_deadline(Reader *reader, const ConfigPolicy *given, const MigP
   warn_at(reader, given->place ? given->place : "[Agent]", text);
 }
 
+/* One that is meant and not there allows less than was meant, which is safe, and seldom wanted. */
+static void check_allowed_names(Reader *reader) {
+  for (char **pattern = reader->config->allow_targets; pattern && *pattern; pattern++) {
+    MigAllow allow;
+    if (!mig_allow_parse(*pattern, &allow) || allow.kind != MIG_ALLOW_NAME || strpbrk(*pattern, "*?") ||
+        config_find_target(reader->config, *pattern))
+      continue;
+    g_autofree char *text =
+        g_strdup_printf("AllowTargets= names %.80s, and there is no such [Target]: a host is allowed by a "
+                        "URI such as qemu+tls://%.80s/system",
+                        *pattern, *pattern);
+    warn_at(reader, "[Agent]", text);
+  }
+}
+
 /* What can be said only once all is read. */
 static void check_whole(Reader *reader) {
   Config *config = reader->config;
@@ -351,6 +369,7 @@ static void check_whole(Reader *reader) {
     warn_at(reader, target->place, text);
     g_ptr_array_remove_index(config->targets, i);
   }
+  check_allowed_names(reader);
   /* What excludes each other for every domain and host; the rest is found when the domain is known. */
   const MigPolicyFacts newest = {.qemu_version = UINT64_MAX, .libvirt_version = UINT64_MAX};
   for (guint i = 0; i <= config->policies->len; i++) {

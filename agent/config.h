@@ -40,6 +40,7 @@ typedef struct Config {
   uint64_t keep_finished_s;   /* KeepFinishedSec= 7d */
   ConfigPublicRead public_read;      /* PublicRead= node */
   char *group;                       /* Group= handoff: whose members may change things */
+  char **allow_targets;              /* AllowTargets=: patterns; NULL: callers may name any good one */
   unsigned poll_interval_ms;         /* PollInterval= 400ms; 50 to 10,000 */
   unsigned connect_timeout_ms;       /* ConnectTimeout= 10s: for a libvirtd to answer */
   unsigned prepare_timeout_ms;       /* PrepareTimeout= 60s */

@@ -226,7 +226,8 @@ void methods_drain(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   Agent *agent = user_data;
   Drain *drain = drain_new(agent);
 
-  drain->by = methods_describe_peer(call);
+  drain->caller = caller_new(varlink_call_get_peer(call));
+  drain->by = caller_describe(drain->caller);
   if (!take_request_key(drain, call, parameters) || answer_known(drain, call, agent->drain) ||
       !take_targets(drain, call, json_object_get(parameters, "targets")) ||
       !take_goals(drain, call, parameters)) {
@@ -275,7 +276,8 @@ void methods_abort_drain(VarlinkCall *call, json_t *parameters, gpointer user_da
     return;
   }
   if (!drain_is_over(drain) && drain->state != DRAIN_STOPPING) {
-    drain->aborted_by = methods_describe_peer(call);
+    drain->aborter = caller_new(varlink_call_get_peer(call));
+    drain->aborted_by = caller_describe(drain->aborter);
     drain->state = DRAIN_STOPPING;
     drain->revision++;
     log_message(LOG_NOTICE, NAMES_MESSAGE_DRAIN_STOPPING,

@@ -149,6 +149,10 @@ json_t *drain_to_record(const Drain *drain) {
   json_t *object = common_to_json(drain);
 
   set_string(object, "digest", drain->digest);
+  if (drain->caller)
+    json_object_set_new(object, "caller", caller_to_json(drain->caller));
+  if (drain->aborter)
+    json_object_set_new(object, "aborter", caller_to_json(drain->aborter));
   set_string(object, "policy_name", drain->asked.policy_name);
   json_object_set_new(object, "policy", over_to_json(&drain->asked.over));
   if (drain->final_guests)
@@ -217,6 +221,8 @@ static bool read_all(Drain *drain, json_t *object, GError **error) {
   drain->state = (DrainState)state;
   drain->request_key = get_string(object, "request_key");
   drain->digest = get_string(object, "digest");
+  drain->caller = caller_from_json(json_object_get(object, "caller"));
+  drain->aborter = caller_from_json(json_object_get(object, "aborter"));
   drain->aborted_by = get_string(object, "aborted_by");
   if (!drain->aborted_by && drain->state == DRAIN_STOPPING)
     drain->aborted_by = g_strdup("somebody");

@@ -78,6 +78,8 @@ struct Drain {
   char *request_key;
   char *digest; /* of what was asked for */
   char *by;
+  Caller *caller;  /* NULL: an older agent took it */
+  Caller *aborter; /* NULL: the same, or nobody */
   char *aborted_by;
   DrainState state;
   int64_t started_usec;

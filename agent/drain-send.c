@@ -240,7 +240,8 @@ static Job *make_job(const Drain *drain, const DrainGuest *guest, const DrainTar
   Job *job = job_new();
 
   job->drain_id = g_strdup(drain->id);
-  job->domain_name = g_strdup(guest->name);
+  job->caller = caller_copy(drain->caller);
+  job->domain_name = job_copy_text(guest->name);
   g_strlcpy(job->domain_uuid, guest->uuid, sizeof job->domain_uuid);
   job->memory_bytes = guest->memory_bytes;
   job->target_name = g_strdup(target->name);
@@ -327,6 +328,8 @@ void drain_adopt_jobs(Drain *drain) {
 }
 
 void drain_abort_jobs(Drain *drain) {
+  g_autofree char *why = g_strdup_printf("on request of %s", drain->aborted_by);
+
   for (guint i = 0; i < drain->guests->len; i++) {
     const DrainGuest *guest = drain->guests->pdata[i];
     Job *job = drain_find_job(drain, guest);
@@ -334,7 +337,8 @@ void drain_abort_jobs(Drain *drain) {
     if (!job || guest->sending || g_strcmp0(job->drain_id, drain->id) != 0 ||
         (job->phase != MIG_PHASE_PENDING && job->phase != MIG_PHASE_PREPARING))
       continue;
-    if (lifecycle_abort(drain->agent, job, drain->aborted_by) == LIFECYCLE_ABORT_ASKED)
+    if (lifecycle_take_back(drain->agent, job, MIG_CAUSE_USER_ABORT, drain->aborter, why) ==
+        LIFECYCLE_ABORT_ASKED)
       lifecycle_save(drain->agent, job, NULL, NULL);
   }
 }

@@ -87,6 +87,8 @@ void drain_free(Drain *drain) {
   g_free(drain->request_key);
   g_free(drain->digest);
   g_free(drain->by);
+  caller_free(drain->caller);
+  caller_free(drain->aborter);
   g_free(drain->aborted_by);
   g_free(drain);
 }
@@ -122,7 +124,7 @@ DrainGuest *drain_add_guest(Drain *drain, const char *uuid, const char *name) {
     return guest;
   guest = g_new0(DrainGuest, 1);
   g_strlcpy(guest->uuid, uuid, sizeof guest->uuid);
-  guest->name = g_strdup(name);
+  guest->name = job_copy_text(name);
   guest->fits = g_malloc0_n(drain->targets->len, sizeof *guest->fits);
   guest->blockers = g_new0(json_t *, drain->targets->len);
   guest->tried = g_new0(bool, drain->targets->len);

@@ -141,8 +141,8 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
   }
   job->durable = true;
   if (job->lease->leased) {
-    log_job(job, LOG_INFO, NAMES_MESSAGE_LEASE_GRANTED, "may come here from %s (lease %.8s)",
-            incoming_name_source(job), job->id);
+    log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_LEASE_GRANTED, "may come here from %s (lease %.8s)",
+               incoming_name_source(job), job->id);
     incoming_make_images(agent, job, back);
     return;
   }
@@ -171,7 +171,7 @@ void incoming_begin(Agent *agent, const MigVirtEvent *event) {
     return;
   job = job_new();
   job->direction = MIG_DIRECTION_INCOMING;
-  job->domain_name = g_strdup(event->name);
+  job->domain_name = job_copy_text(event->name);
   g_strlcpy(job->domain_uuid, event->uuid, sizeof job->domain_uuid);
   job->target_uri = g_strdup(uri);
   job->migrate_uri = g_strdup(agent->config->incoming_migrate_uri);

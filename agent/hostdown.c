@@ -60,7 +60,7 @@ static void take_back(Agent *agent) {
   for (guint i = 0; i < moving->len; i++) {
     Job *job = moving->pdata[i];
 
-    if (lifecycle_take_back(agent, job, MIG_CAUSE_HOST_SHUTDOWN,
+    if (lifecycle_take_back(agent, job, MIG_CAUSE_HOST_SHUTDOWN, NULL,
                             "this host goes down, and the move would not end before") !=
         LIFECYCLE_ABORT_POST_COPY)
       continue;

@@ -389,14 +389,17 @@ void incoming_look_at_all(Agent *agent) {
   }
 }
 
-bool incoming_release(Agent *agent, Job *job, const char *who) {
+bool incoming_release(Agent *agent, Job *job, const Caller *caller) {
+  g_autofree char *who = caller_describe(caller);
+
   if (!mig_slot_release(&job->lease->slot))
     return false;
   if (job->abort_requested)
     return true;
   job->abort_requested = true;
   job_add_event(job, "abort_requested", MIG_CAUSE_USER_ABORT, "given back by %s", who);
-  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its lease was given back by %s", who);
+  log_job_by(job, caller, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its lease was given back by %s",
+             who);
   job_note_failure(job, MIG_CAUSE_USER_ABORT, NULL, "its lease was given back by %s", who);
   if (job->lease->due_ms > 0)
     job->lease->due_ms = agent_now_ms();

@@ -25,7 +25,7 @@ typedef void (*IncomingSeenFunc)(gpointer user_data);
 void incoming_look(Agent *agent, Job *job, IncomingSeenFunc seen, gpointer user_data, GDestroyNotify destroy);
 
 /* The lease is given back. False: what it was for has come, and its source alone can end that. The caller writes the record. */
-bool incoming_release(Agent *agent, Job *job, const char *who);
+bool incoming_release(Agent *agent, Job *job, const Caller *caller);
 
 /* Takes up a job that was read back. */
 void incoming_adopt(Agent *agent, Job *job);

@@ -3,6 +3,7 @@
 #include "agent/job.h"
 
 #include "agent/history.h"
+#include "libmigrate/core/plain.h"
 
 #include <string.h>
 
@@ -52,6 +53,7 @@ void job_free(Job *job) {
   g_free(job->policy_name);
   g_free(job->policy_matched);
   g_free(job->drain_id);
+  caller_free(job->caller);
   g_free(job->next_action);
   g_free(job->failure.message);
   g_free(job->failure.libvirt_message);
@@ -65,15 +67,20 @@ void job_free(Job *job) {
   g_free(job);
 }
 
-/* Texts that were cut to size, or came from elsewhere, may end in the middle of a character: JSON would have none of it. */
-static char *copy_text(const char *text) {
-  return text ? g_utf8_make_valid(text, -1) : NULL;
+/* Texts that were cut to size, or came from elsewhere, may end in the middle of a character: JSON would have none of it. What
+ * would begin a line of its own, or steer a terminal, does so wherever the job is told of: none of that gets in. */
+char *job_copy_text(const char *text) {
+  char *copy = text ? g_utf8_make_valid(text, -1) : NULL;
+
+  if (copy)
+    mig_text_make_plain(copy);
+  return copy;
 }
 
 static char *format_text(const char *format, va_list args) {
   g_autofree char *text = g_strdup_vprintf(format, args);
 
-  return copy_text(text);
+  return job_copy_text(text);
 }
 
 static void job_add_event_valist(Job *job, const char *kind, MigCause cause, const char *format,
@@ -145,7 +152,7 @@ bool job_note_failure(Job *job, MigCause cause, const GError *error, const char 
   job->failure.message = format_text(format, args);
   va_end(args);
   if (error && mig_virt_error_get_libvirt(error, &job->failure.libvirt_code, &libvirt_message))
-    job->failure.libvirt_message = copy_text(libvirt_message);
+    job->failure.libvirt_message = job_copy_text(libvirt_message);
   job->revision++;
   return true;
 }
@@ -162,8 +169,8 @@ void job_add_finding(Job *job, const char *code, bool blocks, bool transient, co
   finding->code = g_strdup(code);
   finding->blocks = blocks;
   finding->transient = transient;
-  finding->seen = copy_text(seen);
-  finding->remedy = copy_text(remedy);
+  finding->seen = job_copy_text(seen);
+  finding->remedy = job_copy_text(remedy);
   if (!job->findings)
     job->findings = g_ptr_array_new_with_free_func(job_finding_free);
   g_ptr_array_add(job->findings, finding);
@@ -178,7 +185,7 @@ void job_clear_failure(Job *job) {
 }
 
 void job_set_evidence(Job *job, const char *evidence) {
-  char *copy = copy_text(evidence);
+  char *copy = job_copy_text(evidence);
 
   g_free(job->evidence);
   job->evidence = copy;
@@ -186,7 +193,7 @@ void job_set_evidence(Job *job, const char *evidence) {
 
 void job_set_next_action(Job *job, const char *text) {
   g_free(job->next_action);
-  job->next_action = copy_text(text);
+  job->next_action = job_copy_text(text);
 }
 
 bool job_is_final(const Job *job) {

@@ -2,6 +2,7 @@
 /* One move: what was asked, where it is, what happened to it. Plain state; nothing here does anything. */
 #pragma once
 
+#include "agent/caller.h"
 #include "agent/goals.h"
 #include "agent/joblease.h"
 #include "libmigrate/core/admission.h"
@@ -65,6 +66,7 @@ struct Job {
   char *request_digest; /* of what was asked under the key, to tell a repetition from a conflict */
   MigDirection direction;
   char *drain_id; /* of the drain that it is of, or NULL */
+  Caller *caller; /* who asked for it, or for its drain; NULL: nobody, or it is not known */
 
   char *domain_name;
   char domain_uuid[MIG_UUID_STRING_SIZE];
@@ -165,6 +167,9 @@ void job_add_finding(Job *job, const char *code, bool blocks, bool transient, co
 
 /* Forgets a noted cause: the move succeeded in spite of it. */
 void job_clear_failure(Job *job);
+
+/* A copy as a job keeps text: UTF-8 on one line, whatever a libvirtd said. NULL of NULL. */
+char *job_copy_text(const char *text);
 
 /* What both ends say, in words; copied. Of an open outcome, and in the end of the outcome. */
 void job_set_evidence(Job *job, const char *evidence);

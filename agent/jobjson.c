@@ -280,6 +280,8 @@ static json_t *job_common(const Job *job) {
   set_string(object, "request_key", job->request_key);
   set_string(object, "direction", mig_direction_name(job->direction));
   set_string(object, "drain", job->drain_id);
+  if (job->caller)
+    json_object_set_new_nocheck(object, "caller", caller_to_json(job->caller));
   json_object_set_new_nocheck(object, "domain", domain_to_json(job));
   json_object_set_new_nocheck(object, "target", target_to_json(job));
   if (job->lease)
@@ -639,6 +641,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->share_bytes_per_s = get_count(wire, "bandwidth_share_bytes_per_s");
   job->policy_name = get_string(wire, "policy_name");
   job->drain_id = get_string(wire, "drain");
+  job->caller = caller_from_json(json_object_get(wire, "caller"));
   job->policy_matched = get_string(wire, "policy_matched");
   read_sources(job, json_object_get(wire, "policy_sources"));
   job->abort_requested = json_is_true(json_object_get(wire, "abort_requested"));

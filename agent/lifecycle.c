@@ -181,8 +181,8 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
   }
   job->durable = true;
   metrics_note_accepted(&agent->metrics);
-  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_ACCEPTED, "to be moved to %s (job %.8s)",
-          job->target_name ? job->target_name : job->target_uri, job->id);
+  log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_JOB_ACCEPTED, "to be moved to %s (job %.8s)",
+             job->target_name ? job->target_name : job->target_uri, job->id);
   admit_push(agent, job);
   accepting->done(agent, job, NULL, accepting->user_data);
   admit_jobs(agent);
@@ -202,7 +202,8 @@ void lifecycle_accept(Agent *agent, Job *job, LifecycleAcceptedFunc done, gpoint
 
 /* --- what clients ask for --- */
 
-LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const char *why) {
+LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const Caller *caller,
+                                   const char *why) {
   JobRun *run = job->run;
 
   if (job_is_final(job))
@@ -214,7 +215,7 @@ LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const
 
   job->abort_requested = true;
   job_add_event(job, "abort_requested", cause, "%s", why);
-  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its end was asked for: %s", why);
+  log_job_by(job, caller, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its end was asked for: %s", why);
   if (!run || !run_has_failed(run))
     job_note_failure(job, cause, NULL, "aborted: %s", why);
   if (!run || !run_may_be_moving(run)) {
@@ -226,12 +227,12 @@ LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const
   return LIFECYCLE_ABORT_ASKED;
 }
 
-LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who) {
-  g_autofree char *why = g_strdup_printf("on request of %s", who);
+LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const Caller *caller) {
+  g_autofree char *who = caller_describe(caller), *why = g_strdup_printf("on request of %s", who);
 
   if (job->lease && !job_is_final(job))
-    return incoming_release(agent, job, who) ? LIFECYCLE_ABORT_ASKED : LIFECYCLE_ABORT_INCOMING;
-  return lifecycle_take_back(agent, job, MIG_CAUSE_USER_ABORT, why);
+    return incoming_release(agent, job, caller) ? LIFECYCLE_ABORT_ASKED : LIFECYCLE_ABORT_INCOMING;
+  return lifecycle_take_back(agent, job, MIG_CAUSE_USER_ABORT, caller, why);
 }
 
 /* The record says that the agent pauses the guest: now it may. If it fails, the guest is known to be resumed. */

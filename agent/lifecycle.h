@@ -20,10 +20,11 @@ typedef enum LifecycleAbort {
 } LifecycleAbort;
 
 /* Asks for the end of a job. `who` is for the record. The caller writes the record (lifecycle_save()). */
-LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const char *who);
+LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const Caller *caller);
 
 /* The same for a cause of the agent's own; `why` is in words. */
-LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const char *why);
+LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const Caller *caller,
+                                   const char *why);
 
 /* Takes a way out of a running migration now. NULL, or why it cannot be taken. */
 const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who);

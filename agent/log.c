@@ -2,6 +2,8 @@
 /* Structured messages to the journal, plain ones to stderr. */
 #include "agent/log.h"
 
+#include "libmigrate/core/plain.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +12,8 @@
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 
-#define FIELDS_MAX 24
+#define FIELDS_MAX 32
+#define OWN_FIELDS 4 /* that each message has */
 
 /* systemd tells in JOURNAL_STREAM which file the journal reads; if stderr is that one, a line there would be a
  * second copy of each message. */
@@ -29,32 +32,40 @@ void log_open(void) {
   to_stderr = !stderr_is_journal();
 }
 
+/* The journal takes a newline for what it is, but who reads it, or stderr, sees a line of somebody else's. */
+static char *make_field(const char *name, const char *value) {
+  char *field = g_strconcat(name, "=", value, NULL);
+
+  mig_text_make_plain(field);
+  return field;
+}
+
 static void send_message(int priority, const char *message_id, const LogField *fields, size_t n_fields,
                          const char *message) {
   struct iovec vectors[FIELDS_MAX];
   char *owned[FIELDS_MAX];
   size_t n = 0;
 
-  owned[n++] = g_strconcat("MESSAGE=", message, NULL);
+  owned[n++] = make_field("MESSAGE", message);
   owned[n++] = g_strdup_printf("PRIORITY=%d", priority);
   owned[n++] = g_strdup("SYSLOG_IDENTIFIER=handoffd");
   if (message_id)
     owned[n++] = g_strconcat("MESSAGE_ID=", message_id, NULL);
   for (size_t i = 0; i < n_fields && n < FIELDS_MAX; i++)
     if (fields[i].value)
-      owned[n++] = g_strconcat(fields[i].name, "=", fields[i].value, NULL);
+      owned[n++] = make_field(fields[i].name, fields[i].value);
   for (size_t i = 0; i < n; i++)
     vectors[i] = (struct iovec){owned[i], strlen(owned[i])};
   sd_journal_sendv(vectors, (int)n);
-  for (size_t i = 0; i < n; i++)
-    g_free(owned[i]);
 
   if (to_stderr && priority < LOG_DEBUG)
     fprintf(stderr, "handoffd: %s%s\n",
             priority <= LOG_ERR       ? "error: "
             : priority == LOG_WARNING ? "warning: "
                                       : "",
-            message);
+            owned[0] + strlen("MESSAGE="));
+  for (size_t i = 0; i < n; i++)
+    g_free(owned[i]);
 }
 
 void log_message(int priority, const char *message_id, const LogField *fields, size_t n_fields,
@@ -72,17 +83,16 @@ static char *format_count(bool have, uint64_t value) {
   return have ? g_strdup_printf("%" PRIu64, value) : NULL;
 }
 
-void log_job(const Job *job, int priority, const char *message_id, const char *format, ...) {
-  g_autofree char *text = NULL, *message = NULL, *libvirt_code = NULL;
+static void send_job(const Job *job, const Caller *caller, int priority, const char *message_id,
+                     const char *text) {
+  g_autofree char *message = g_strdup_printf("%s: %s", job->domain_name, text), *libvirt_code = NULL;
   g_autofree char *total_time = format_count(job->have_total_time, job->total_time_ms);
   g_autofree char *downtime = format_count(job->have_downtime, job->downtime_ms);
   g_autofree char *transferred = format_count(job->have_transferred, job->transferred_bytes);
-  va_list args;
+  g_autofree char *uid = caller ? g_strdup_printf("%u", (unsigned)caller->uid) : NULL;
+  g_autofree char *gid = caller ? g_strdup_printf("%u", (unsigned)caller->gid) : NULL;
+  g_autofree char *pid = caller ? g_strdup_printf("%d", (int)caller->pid) : NULL;
 
-  va_start(args, format);
-  text = g_strdup_vprintf(format, args);
-  va_end(args);
-  message = g_strdup_printf("%s: %s", job->domain_name, text);
   if (job->failure.libvirt_message)
     libvirt_code = g_strdup_printf("%d", job->failure.libvirt_code);
 
@@ -104,6 +114,33 @@ void log_job(const Job *job, int priority, const char *message_id, const char *f
       {NAMES_FIELD_TRANSFERRED_BYTES, transferred},
       {NAMES_FIELD_LIBVIRT_CODE, libvirt_code},
       {NAMES_FIELD_LIBVIRT_MESSAGE, job->failure.libvirt_message},
+      {NAMES_FIELD_CALLER_UID, uid},
+      {NAMES_FIELD_CALLER_GID, gid},
+      {NAMES_FIELD_CALLER_PID, pid},
+      {NAMES_FIELD_CALLER_UNIT, caller ? caller->unit : NULL},
+      {NAMES_FIELD_CALLER_COMM, caller ? caller->comm : NULL},
   };
+  G_STATIC_ASSERT(G_N_ELEMENTS(fields) + OWN_FIELDS <= FIELDS_MAX);
   send_message(priority, message_id, fields, G_N_ELEMENTS(fields), message);
+}
+
+void log_job(const Job *job, int priority, const char *message_id, const char *format, ...) {
+  g_autofree char *text = NULL;
+  va_list args;
+
+  va_start(args, format);
+  text = g_strdup_vprintf(format, args);
+  va_end(args);
+  send_job(job, NULL, priority, message_id, text);
+}
+
+void log_job_by(const Job *job, const Caller *caller, int priority, const char *message_id,
+                const char *format, ...) {
+  g_autofree char *text = NULL;
+  va_list args;
+
+  va_start(args, format);
+  text = g_strdup_vprintf(format, args);
+  va_end(args);
+  send_job(job, caller, priority, message_id, text);
 }

@@ -20,6 +20,10 @@ void log_open(void);
 void log_message(int priority, const char *message_id, const LogField *fields, size_t n_fields,
                  const char *format, ...) G_GNUC_PRINTF(5, 6);
 
+/* The same as below, with who asked for what the message tells; NULL: nobody did. */
+void log_job_by(const Job *job, const Caller *caller, int priority, const char *message_id,
+                const char *format, ...) G_GNUC_PRINTF(5, 6);
+
 /* One message about a job, with all that the journal's fields can say of it. */
 void log_job(const Job *job, int priority, const char *message_id, const char *format, ...)
     G_GNUC_PRINTF(4, 5);

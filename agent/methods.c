@@ -19,9 +19,9 @@
 #define INTERFACE "io.handoffd.Agent"
 
 char *methods_describe_peer(const VarlinkCall *call) {
-  const VarlinkPeer *peer = varlink_call_get_peer(call);
+  g_autoptr(Caller) caller = caller_new(varlink_call_get_peer(call));
 
-  return g_strdup_printf("uid %u (pid %d)", (unsigned)peer->uid, (int)peer->pid);
+  return caller_describe(caller);
 }
 
 bool methods_may_read_jobs(const Agent *agent, const VarlinkCall *call) {
@@ -204,13 +204,13 @@ void methods_refuse_abort(VarlinkCall *call, const Job *job, LifecycleAbort why)
 
 static void method_abort(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   Agent *agent = user_data;
+  g_autoptr(Caller) caller = caller_new(varlink_call_get_peer(call));
   Job *job = find_job(agent, call, parameters);
-  g_autofree char *who = methods_describe_peer(call);
   LifecycleAbort outcome;
 
   if (!job)
     return;
-  outcome = lifecycle_abort(agent, job, who);
+  outcome = lifecycle_abort(agent, job, caller);
   if (outcome == LIFECYCLE_ABORT_ASKED)
     methods_reply_when_saved(agent, job, call);
   else

@@ -156,6 +156,11 @@
 #define NAMES_FIELD_METHOD            "METHOD" /* the call of a client */
 #define NAMES_FIELD_PEER_UID          "PEER_UID"
 #define NAMES_FIELD_PEER_PID          "PEER_PID"
+#define NAMES_FIELD_CALLER_UID        "CALLER_UID" /* who asked for it, as the kernel says */
+#define NAMES_FIELD_CALLER_GID        "CALLER_GID"
+#define NAMES_FIELD_CALLER_PID        "CALLER_PID"
+#define NAMES_FIELD_CALLER_UNIT       "CALLER_UNIT" /* these two of the pid then: a hint */
+#define NAMES_FIELD_CALLER_COMM       "CALLER_COMM"
 #define NAMES_FIELD_REASON            "REASON" /* why the node is cordoned */
 #define NAMES_FIELD_LIMIT             "LIMIT"
 #define NAMES_FIELD_PATH              "PATH" /* a file of the configuration or the store */

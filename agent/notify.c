@@ -2,6 +2,8 @@
 /* What the service manager is told. */
 #include "agent/notify.h"
 
+#include "libmigrate/core/plain.h"
+
 #include <systemd/sd-daemon.h>
 
 struct Notify {
@@ -43,8 +45,12 @@ void notify_reloading(Notify *notify) {
   sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GINT64_FORMAT, g_get_monotonic_time());
 }
 
+/* A newline would begin another assignment, and this is of a service that the manager obeys. */
 void notify_status(Notify *notify, const char *status) {
-  sd_notifyf(0, "STATUS=%s", status);
+  g_autofree char *line = g_strdup(status);
+
+  mig_text_make_plain(line);
+  sd_notifyf(0, "STATUS=%s", line);
 }
 
 void notify_stopping(Notify *notify, unsigned moving) {

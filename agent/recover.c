@@ -124,7 +124,7 @@ static void on_resumed(JobRun *run, const WorkerReport *report) {
     return;
   }
   g_free(recovery->error);
-  recovery->error = g_strdup(text);
+  recovery->error = job_copy_text(text);
   job_add_event(job, "action", MIG_CAUSE_NONE, "resume of the post-copy, try %u: %s", recovery->tries,
                 text ? text : "done");
   log_job(job, text ? LOG_WARNING : LOG_NOTICE, NAMES_MESSAGE_JOB_RECOVERING,

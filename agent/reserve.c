@@ -39,6 +39,7 @@ typedef struct Prepare {
   VarlinkCall *call;
   bool counted;
   RequestKey key;
+  Caller *caller;
   char *domain;
   char *source;
   char *source_uri;
@@ -64,6 +65,7 @@ static void prepare_free(Prepare *prepare) {
     prepare->agent->starting--;
   g_clear_pointer(&prepare->call, varlink_call_unref);
   request_key_clear(&prepare->key);
+  caller_free(prepare->caller);
   g_free(prepare->domain);
   g_free(prepare->source);
   g_free(prepare->source_uri);
@@ -184,9 +186,10 @@ static Job *make_job(Prepare *prepare, const MigDomainFacts *domain, const Goals
   Job *job = job_new();
 
   job->direction = MIG_DIRECTION_INCOMING;
+  job->caller = caller_copy(prepare->caller);
   job->request_key = g_strdup(prepare->key.key);
   job->request_digest = g_strdup(prepare->key.digest);
-  job->domain_name = g_strdup(domain->name);
+  job->domain_name = job_copy_text(domain->name);
   g_strlcpy(job->domain_uuid, domain->uuid, sizeof job->domain_uuid);
   job->memory_bytes = domain->memory_bytes;
   job->target_uri = incoming_uri(prepare->agent);
@@ -347,6 +350,7 @@ void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) 
       cordon_refuse(agent, call) || !take_source(prepare, parameters) || !take_timeout(prepare, parameters) ||
       !asked_take_goals(agent, call, parameters, &prepare->asked) || !accept_has_room(agent, call))
     return;
+  prepare->caller = caller_new(varlink_call_get_peer(call));
   survey = g_new0(Survey, 1);
   survey->source_uri = g_strdup(prepare->source_uri);
   survey->domain = g_strdup(prepare->domain);
@@ -363,7 +367,7 @@ void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) 
 
 void methods_release(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   const char *text = json_string_value(json_object_get(parameters, "lease"));
-  g_autofree char *who = methods_describe_peer(call);
+  g_autoptr(Caller) caller = caller_new(varlink_call_get_peer(call));
   Agent *agent = user_data;
   Job *job = methods_find_job(agent, call, text);
 
@@ -371,7 +375,7 @@ void methods_release(VarlinkCall *call, json_t *parameters, gpointer user_data) 
     return;
   if (!job->lease)
     methods_error(call, "NoSuchJob", json_pack("{ss}", "job", text));
-  else if (job_is_final(job) || incoming_release(agent, job, who))
+  else if (job_is_final(job) || incoming_release(agent, job, caller))
     methods_reply_when_saved(agent, job, call);
   else
     methods_refuse_abort(call, job, LIFECYCLE_ABORT_INCOMING);

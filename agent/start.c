@@ -25,6 +25,7 @@ typedef struct Start {
   char *migrate_uri;
   AskedGoals asked;
   bool even_if_cordoned;
+  Caller *caller;
   RequestKey key;
   bool looked; /* whether the domain's incoming job has arrived */
 } Start;
@@ -40,6 +41,7 @@ static void start_free(Start *start) {
   g_free(start->target_uri);
   g_free(start->migrate_uri);
   asked_goals_clear(&start->asked);
+  caller_free(start->caller);
   request_key_clear(&start->key);
   g_free(start);
 }
@@ -81,9 +83,10 @@ static void on_accepted(Agent *agent, Job *job, const GError *error, gpointer us
 static Job *make_job(Start *start, const MigDomainFacts *facts, const Goals *goals) {
   Job *job = job_new();
 
+  job->caller = g_steal_pointer(&start->caller);
   job->request_key = g_strdup(start->key.key);
   job->request_digest = g_strdup(start->key.digest);
-  job->domain_name = g_strdup(facts->name);
+  job->domain_name = job_copy_text(facts->name);
   g_strlcpy(job->domain_uuid, facts->uuid, sizeof job->domain_uuid);
   job->memory_bytes = facts->memory_bytes;
   job->target_name = g_strdup(start->target_name);
@@ -155,5 +158,6 @@ void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
       !take_target(start, parameters) || !asked_take_goals(start->agent, call, parameters, &start->asked) ||
       !accept_has_room(start->agent, call))
     return;
+  start->caller = caller_new(varlink_call_get_peer(call));
   look_up(g_steal_pointer(&start));
 }

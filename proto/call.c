@@ -225,7 +225,8 @@ void call_dispatch(Connection *connection, VarlinkCallMessage *message) {
     varlink_call_permission_denied(call);
   else if (method->streams && !call->more)
     varlink_call_error(call, SERVICE_ERROR("ExpectedMore"), NULL);
-  else if (!varlink_type_check(method->member->type, message->parameters, &parameter))
+  else if (!varlink_type_check(method->member->type, message->parameters, &parameter) ||
+           !varlink_text_check(message->parameters, &parameter))
     varlink_call_invalid_parameter(call, parameter);
   else
     method->func(call, message->parameters, method->service->user_data);

@@ -181,6 +181,36 @@ static bool check_value(const VarlinkType *type, json_t *value, const Place *pla
   return fits || refuse(place, ret_parameter);
 }
 
+static bool is_plain(const char *text) {
+  for (const char *p = text; *p; p = g_utf8_next_char(p)) {
+    gunichar c = g_utf8_get_char(p);
+
+    if (c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 || c == 0x2029)
+      return false;
+  }
+  return true;
+}
+
+static bool check_text(json_t *value, const Place *place, char **ret_parameter) {
+  Place here = {.up = place, .depth = place ? place->depth + 1 : 0};
+  json_t *element;
+
+  if (here.depth > DEPTH_MAX || (json_is_string(value) && !is_plain(json_string_value(value))))
+    return refuse(place, ret_parameter);
+  json_object_foreach (value, here.name, element)
+    if (!is_plain(here.name) || !check_text(element, &here, ret_parameter))
+      return is_plain(here.name) ? false : refuse(place, ret_parameter);
+  here.name = NULL;
+  json_array_foreach (value, here.index, element)
+    if (!check_text(element, &here, ret_parameter))
+      return false;
+  return true;
+}
+
+bool varlink_text_check(json_t *value, char **ret_parameter) {
+  return check_text(value, NULL, ret_parameter);
+}
+
 bool varlink_type_check(const VarlinkType *type, json_t *value, char **ret_parameter) {
   json_t *normal = NULL;
   bool fits = check_value(type, value, NULL, &normal, ret_parameter);

@@ -91,5 +91,9 @@ typedef enum VarlinkCheck { VARLINK_CHECK_CALL, VARLINK_CHECK_REPLY, VARLINK_CHE
 bool varlink_interface_check(const VarlinkInterface *interface, VarlinkCheck check, const char *name,
                              json_t *parameters, char **ret_parameter);
 
+/* Has no string of it, nor the name of a field, a control character: C0, DEL, C1, or a separator of lines or paragraphs? If one
+ * has, `ret_parameter` (may be NULL) says where, as above. */
+bool varlink_text_check(json_t *value, char **ret_parameter);
+
 /* The same for one type. */
 bool varlink_type_check(const VarlinkType *type, json_t *value, char **ret_parameter);

@@ -2,9 +2,11 @@
 /* Talking to the agent: single calls with a time limit, and a stream that outlives a restart of the agent. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/interrupt.h"
+#include "libmigrate/core/plain.h"
 #include "proto/client.h"
 
 #include <poll.h>
+#include <string.h>
 
 /* Waits look up so often to see whether a signal came. */
 #define TICK_MS 200
@@ -44,6 +46,30 @@ static bool await_reply(VarlinkClient *client, int64_t until_ms, VarlinkReply *r
     return false;
   }
   return false;
+}
+
+static void make_plain(json_t *value) {
+  json_t *element;
+  const char *key;
+  size_t i;
+
+  if (json_is_string(value)) {
+    g_autofree char *text = g_strdup(json_string_value(value));
+
+    mig_text_make_plain(text);
+    if (strcmp(text, json_string_value(value)) != 0)
+      json_string_set(value, text);
+  }
+  json_object_foreach (value, key, element)
+    make_plain(element);
+  json_array_foreach (value, i, element)
+    make_plain(element);
+}
+
+/* Names, and errors of a libvirtd, stay within their line. Programs get them as they are, and metrics are lines. */
+static void make_reply_plain(const Ctl *ctl, const char *method, json_t *parameters) {
+  if (!ctl->options.json && !g_str_has_suffix(method, ".GetMetrics"))
+    make_plain(parameters);
 }
 
 /* Nothing arrived: nobody is there. */
@@ -91,6 +117,7 @@ static bool call_tries(Ctl *ctl, const char *method, json_t *parameters /* taken
     CallResult result = call_once(ctl, method, parameters, &reply, &error);
 
     if (result == CALL_ANSWERED) {
+      make_reply_plain(ctl, method, reply.parameters);
       ok = !reply.error;
       if (ok)
         *ret_parameters = json_incref(reply.parameters);
@@ -247,6 +274,7 @@ StreamEvent stream_next(Stream *stream, int timeout_ms, json_t **ret_parameters,
       return event;
   }
   if (varlink_client_receive(stream->client, timeout_ms, &reply, &error)) {
+    make_reply_plain(stream->ctl, stream->method, reply.parameters);
     if (reply.error) {
       failure_set_reply(failure, reply.error, reply.parameters);
       return STREAM_FAILED;

@@ -42,6 +42,8 @@ static const ErrorRow errors[] = {
     {AGENT "NoSuchTarget", EXIT_NOT_FOUND, "There is no target \"{target}\": {message}",
      "Give a libvirt URI such as qemu+tls://HOST/system, or the name of a [Target] of handoffd.conf: "
      "handoffctl node lists them."},
+    {AGENT "TargetNotAllowed", EXIT_PERMISSION, "The target \"{target}\" may not be named here: {message}.",
+     "Name one that is allowed, or have AllowTargets= of handoffd.conf changed."},
     {AGENT "NoSuchPolicy", EXIT_NOT_FOUND, "There is no policy \"{policy_name}\".",
      "handoffctl node lists those of handoffd.conf."},
     {AGENT "InvalidPolicy", EXIT_USAGE, "The policy key {key} cannot be so: {message}",

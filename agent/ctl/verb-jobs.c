@@ -154,7 +154,19 @@ static void print_target(Term *term, const JobView *job) {
     print_field(term, "drain", "%s: handoffctl drain", json_string_of(job->json, "drain"));
 }
 
+static void print_caller(Term *term, json_t *caller) {
+  const char *unit = json_string_of(caller, "unit"), *comm = json_string_of(caller, "comm");
+
+  if (caller)
+    print_field(term, "asked by",
+                "uid %" G_GINT64_FORMAT ", gid %" G_GINT64_FORMAT ", pid %" G_GINT64_FORMAT
+                "%s%s%s%s",
+                json_int_of(caller, "uid"), json_int_of(caller, "gid"), json_int_of(caller, "pid"),
+                unit ? ", " : "", unit ? unit : "", comm ? ", " : "", comm ? comm : "");
+}
+
 static void print_times(Term *term, const JobView *job) {
+  print_caller(term, json_object_get(job->json, "caller"));
   print_field(term, "created", "%s", format_time(job->created_us).text);
   if (job->started_us >= 0)
     print_field(term, "started", "%s", format_time(job->started_us).text);

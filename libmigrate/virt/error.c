@@ -2,6 +2,8 @@
 /* libvirt's errors as ours, by one table; libvirt's own code and text are kept beside. */
 #include "libmigrate/virt/libvirt.h"
 
+#include "libmigrate/core/plain.h"
+
 #include <string.h>
 
 typedef struct MigVirtErrorPrivate {
@@ -171,14 +173,17 @@ bool mig_virt_error_take(GError **error, const char *format, ...) {
   what = g_strdup_vprintf(format, args);
   va_end(args);
 
+  /* It may be of a libvirtd that lies. */
   made = g_error_new(MIG_VIRT_ERROR, mig_virt_error_classify(domain, code, text), "%s: libvirt error %d: %s",
                      what, code, text);
+  mig_text_make_plain(made->message);
   if (last) {
     MigVirtErrorPrivate *priv = mig_virt_error_get_private(made);
 
     priv->from_libvirt = true;
     priv->code = code;
     priv->message = g_strdup(text);
+    mig_text_make_plain(priv->message);
   }
   virResetLastError();
   g_propagate_error(error, made);

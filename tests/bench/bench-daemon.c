@@ -92,6 +92,7 @@ static void run(const Daemon *daemon, const char *notify) {
   dup2(fd, STDOUT_FILENO);
   dup2(fd, STDERR_FILENO);
   setenv("NOTIFY_SOCKET", notify, 1);
+  setenv("FAKE_CONTROL", daemon->control, 1);
   unsetenv("WATCHDOG_USEC");
   unsetenv("LISTEN_FDS");
   execl(program, "handoffd", "--config", daemon->config, "--socket", daemon->socket, "--state-dir",
@@ -174,9 +175,9 @@ json_t *call(VarlinkClient *client, const char *method, json_t *parameters) {
 }
 
 char *daemon_start_move(const Daemon *daemon, VarlinkClient *client, unsigned domain) {
-  g_autofree char *target = g_strdup_printf("fake://%s?host=b", daemon->control);
   g_autofree char *name = g_strdup_printf("vm%u", domain);
-  json_t *answer = call(client, "Start", json_pack("{ss ss}", "domain", name, "target", target));
+  json_t *answer =
+      call(client, "Start", json_pack("{ss ss}", "domain", name, "target", "qemu+tcp://b/system"));
   char *id = g_strdup(json_string_value(json_object_get(json_object_get(answer, "job"), "id")));
 
   json_decref(answer);

@@ -92,7 +92,7 @@ static int setup(void **state) {
   bb->control = g_build_filename(bb->directory, "control.json", NULL);
   bb->config = g_build_filename(bb->directory, "handoffd.conf", NULL);
   bb->log = g_build_filename(bb->directory, "log", NULL);
-  bb->libvirt_uri = bb_target(bb, "a");
+  bb->libvirt_uri = g_strdup_printf("fake://%s?host=a", bb->control);
   bb->clients = g_ptr_array_new_with_free_func(client_free);
   bb->json = g_ptr_array_new_with_free_func(json_unref);
   bb->world = make_world();
@@ -250,6 +250,7 @@ static void run_daemon(Bb *bb, const char *notify_path) {
   /* This machine's logind is none of ours. */
   setenv("DBUS_SYSTEM_BUS_ADDRESS", bus, 1);
   setenv("FAKE_CLOCK", clock, 1);
+  setenv("FAKE_CONTROL", bb->control, 1);
   unsetenv("WATCHDOG_USEC");
   unsetenv("JOURNAL_STREAM");
   unsetenv("LISTEN_FDS");
@@ -380,7 +381,17 @@ void bb_link_fast(Bb *bb) {
 }
 
 char *bb_target(Bb *bb, const char *host) {
-  return g_strdup_printf("fake://%s?host=%s", bb->control, host);
+  return g_strdup_printf("qemu+tcp://%s/system", host);
+}
+
+bool bb_was_opened(Bb *bb, const char *uri) {
+  g_autofree char *path = g_strconcat(bb->control, ".opened", NULL), *escaped = g_strescape(uri, NULL);
+  g_autofree char *line = g_strdup_printf("\n%.4096s\n", escaped), *text = NULL, *all = NULL;
+
+  if (!g_file_get_contents(path, &text, NULL, NULL))
+    return false;
+  all = g_strconcat("\n", text, NULL);
+  return strstr(all, line) != NULL;
 }
 
 json_t *bb_truth(Bb *bb, const char *domain) {

@@ -79,7 +79,10 @@ void bb_set_call(Bb *bb, const char *call, json_t *knob);
 /* So slow that a migration goes on until the test lets it end. */
 void bb_link_slow(Bb *bb);
 void bb_link_fast(Bb *bb);
+/* A URI of the host that a caller may name. */
 char *bb_target(Bb *bb, const char *host);
+/* Did the daemon ever ask for a connection with this URI, or whether its host can be reached? */
+bool bb_was_opened(Bb *bb, const char *uri);
 
 /* What the scripted hypervisor says of a domain: "host", "job" while it moves, … */
 json_t *bb_truth(Bb *bb, const char *domain);

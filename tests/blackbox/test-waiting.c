@@ -67,7 +67,7 @@ static const Row rows[] = {
      NULL,
      NULL,
      2,
-     {"waits for    TARGET_LIMIT: 1 of at most 1 migrations to fake:///", " are running (MaxPerTarget=)\n",
+     {"waits for    TARGET_LIMIT: 1 of at most 1 migrations to qemu+tcp://b/system", " are running (MaxPerTarget=)\n",
       "queue        1. in it, waits since 20", ", fails at 20"},
      {"pending", "1. TARGET_LIMIT until "},
      free_links},

@@ -2,7 +2,10 @@
 /* What each call of the fake begins and ends with: the world's lock, and the knobs. */
 #include "tests/fake/fake-private.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 MigConn *fake_conn_ref(MigConn *conn) {
   g_atomic_int_inc(&conn->refs);
@@ -170,13 +173,57 @@ FakeDomain *fake_find_job(MigConn *conn, const char *uuid, GError **error) {
   return domain;
 }
 
-bool fake_parse_uri(const char *uri, char **ret_path, char **ret_host) {
-  g_autoptr(GUri) parsed = g_uri_parse(uri ? uri : "", G_URI_FLAGS_NONE, NULL);
-  const char *query = parsed ? g_uri_get_query(parsed) : NULL;
+static bool parse_own_uri(GUri *uri, char **ret_path, char **ret_host) {
+  const char *query = g_uri_get_query(uri);
 
-  if (!query || strcmp(g_uri_get_scheme(parsed), "fake") != 0 || !g_str_has_prefix(query, "host="))
+  if (!query || !g_str_has_prefix(query, "host="))
     return false;
-  *ret_path = g_strdup(g_uri_get_path(parsed));
+  *ret_path = g_strdup(g_uri_get_path(uri));
   *ret_host = g_strdup(query + strlen("host="));
   return true;
+}
+
+/* By hand, since the host counts whatever stands behind it. */
+static char *host_of(const char *uri) {
+  const char *host = strstr(uri, "://");
+  size_t length = host ? strcspn(host + 3, ":/?#") : 0;
+
+  return length > 0 ? g_strndup(host + 3, length) : NULL;
+}
+
+bool fake_parse_uri(const char *uri, char **ret_path, char **ret_host) {
+  g_autoptr(GUri) parsed = g_uri_parse(uri ? uri : "", G_URI_FLAGS_NONE, NULL);
+  const char *control = g_getenv(FAKE_CONTROL_VARIABLE);
+  char *host = NULL;
+
+  if (parsed && strcmp(g_uri_get_scheme(parsed), "fake") == 0)
+    return parse_own_uri(parsed, ret_path, ret_host);
+  if (control && uri && g_str_has_prefix(uri, "qemu+"))
+    host = host_of(uri);
+  if (!host)
+    return false;
+  *ret_path = g_strdup(control);
+  *ret_host = host;
+  return true;
+}
+
+/* At most this much for each; a test looks for URIs by their beginning. */
+#define NOTED_BYTES_MAX 4096
+
+void fake_note_uri(GHashTable *noted, const char *uri) {
+  const char *control = g_getenv(FAKE_CONTROL_VARIABLE);
+  g_autofree char *path = NULL, *escaped = NULL, *line = NULL;
+  int fd;
+
+  if (!control || g_hash_table_contains(noted, uri))
+    return;
+  g_hash_table_add(noted, g_strdup(uri));
+  path = g_strconcat(control, ".opened", NULL);
+  escaped = g_strescape(uri, NULL);
+  line = g_strdup_printf("%.*s\n", NOTED_BYTES_MAX, escaped);
+  fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0 || write(fd, line, strlen(line)) < 0)
+    g_warning("fake: %s cannot be written: %s", path, g_strerror(errno));
+  if (fd >= 0)
+    close(fd);
 }

@@ -14,9 +14,18 @@ typedef struct FakeDriver {
   MigDriver driver;
   GMutex lock;
   GPtrArray *worlds;
+  GHashTable *noted; /* URIs that somebody asked for */
   GThread *ticker;
   gint stop;
 } FakeDriver;
+
+static void note_uri(MigDriver *driver, const char *uri) {
+  FakeDriver *self = (FakeDriver *)driver;
+
+  g_mutex_lock(&self->lock);
+  fake_note_uri(self->noted, uri);
+  g_mutex_unlock(&self->lock);
+}
 
 static void conn_deliver(MigConn *conn, const MigVirtEvent *event) {
   g_rec_mutex_lock(&conn->lock);
@@ -47,6 +56,7 @@ static MigConn *fake_open(MigDriver *driver, const char *uri, unsigned timeout_m
   FakeWorld *world;
   MigConn *conn;
 
+  note_uri(driver, uri);
   if (!fake_parse_uri(uri, &path, &host)) {
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID, "not a URI of the fake: %s", uri);
     return NULL;
@@ -98,6 +108,7 @@ static bool fake_reachable(MigDriver *driver, const char *uri, unsigned timeout_
   FakeWorld *world;
   bool ok;
 
+  note_uri(driver, uri);
   if (!fake_parse_uri(uri, &path, &host))
     return true;
   world = world_of((FakeDriver *)driver, path);
@@ -198,6 +209,7 @@ static void fake_free(MigDriver *driver) {
   g_atomic_int_set(&self->stop, 1);
   g_thread_join(self->ticker);
   g_ptr_array_unref(self->worlds);
+  g_hash_table_unref(self->noted);
   g_mutex_clear(&self->lock);
   g_free(self);
 }
@@ -236,6 +248,7 @@ MigDriver *fake_driver_new(void) {
   self->driver.ops = &ops;
   g_mutex_init(&self->lock);
   self->worlds = g_ptr_array_new_with_free_func(world_unref_item);
+  self->noted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
   self->ticker = g_thread_new("fake-ticker", ticker, self);
   return &self->driver;
 }

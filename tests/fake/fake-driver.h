@@ -2,8 +2,9 @@
 /* A scripted hypervisor behind driver.h: hosts, domains and a link in a JSON file, which a test may edit in
  * flight.
  *
- * A connection's URI is  fake:///path/to/control.json?host=NAME  (a target URI of a migration likewise). The
- * control file is looked at again at every call and every 10 ms, and read when its inode, size or mtime
+ * A connection's URI is  fake:///path/to/control.json?host=NAME  (a target URI of a migration likewise). Where the environment
+ * has FAKE_CONTROL=/path/to/control.json, a qemu+tcp://NAME/system is that as well, which a caller of the agent may name; and
+ * each URI that is to be opened or reached, good or bad, is a line of /path/to/control.json.opened. The control file is looked at again at every call and every 10 ms, and read when its inode, size or mtime
  * changed; a file that does not parse is ignored until it does, but write-and-rename is the better manner.
  * All fields are optional:
  *

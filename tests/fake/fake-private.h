@@ -21,8 +21,12 @@ struct MigConn {
 MigConn *fake_conn_ref(MigConn *conn);
 void fake_conn_unref(MigConn *conn);
 
-/* fake:///PATH?host=NAME */
+/* fake:///PATH?host=NAME, or qemu+…://NAME… of the world that the environment names. */
+#define FAKE_CONTROL_VARIABLE "FAKE_CONTROL"
 bool fake_parse_uri(const char *uri, char **ret_path, char **ret_host);
+
+/* Writes the URI to PATH.opened of that world, once, escaped as in C, one a line. */
+void fake_note_uri(GHashTable *noted, const char *uri);
 
 /* Of an object of the control file. */
 bool fake_flag(json_t *object, const char *key, bool fallback);

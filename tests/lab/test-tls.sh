@@ -222,7 +222,7 @@ test_libvirtds() {
     close_tcp b
     "$LAB" guest web --memory 64
     ok "a libvirtd that is not to be reached in clear" grep '^TARGET_UNREACHABLE ' <(blockers)
-    target="qemu+tls://lab-b/system?pkipath=/etc/libvirt/pki/libvirtd"
+    target=by-tls
     ok "... nor by qemu+tls:// with somebody else's certificate" grep '^TARGET_REFUSES .*certificate' <(blockers)
     give a ours
     give_libvirtd a
@@ -241,6 +241,9 @@ configure a
 configure b
 "$LAB" forward a "$PORT" b
 "$LAB" link 400mbit
+# A caller may name no parameters of a URI; the configuration may.
+mkdir -p "$(agent_dir a)"
+printf '[Target by-tls]\nLibvirtURI=qemu+tls://lab-b/system?pkipath=/etc/libvirt/pki/libvirtd\n' >"$(agent_dir a)/conf"
 agent_start a
 watch_wire
 

@@ -20,6 +20,8 @@ static Job *full_job(MigPhase phase) {
   job->direction = MIG_DIRECTION_OUTGOING;
   job->domain_name = g_strdup("vm \"1\" é");
   strcpy(job->domain_uuid, "e47a3cb2-3cf1-43db-8764-d2f9d88cca43");
+  job->caller = g_new0(Caller, 1);
+  *job->caller = (Caller){1000, 1001, 4711, g_strdup("nova-compute.service"), g_strdup("python3")};
   job->target_name = g_strdup("node-b");
   job->target_uri = g_strdup("qemu+tls://node-b/system");
   job->migrate_uri = g_strdup("tcp://10.0.0.2");
@@ -167,6 +169,11 @@ static void an_unfinished_job_comes_back_with_a_higher_revision_and_no_old_numbe
   assert_int_equal(back->seq, 17);
   assert_true(back->abort_requested);
   assert_string_equal(back->migrate_uri, "tcp://10.0.0.2");
+  assert_int_equal(back->caller->uid, 1000);
+  assert_int_equal(back->caller->gid, 1001);
+  assert_int_equal(back->caller->pid, 4711);
+  assert_string_equal(back->caller->unit, "nova-compute.service");
+  assert_string_equal(back->caller->comm, "python3");
   assert_memory_equal(back->policy.values, job->policy.values, sizeof job->policy.values);
   json_decref(record);
 }
@@ -472,6 +479,9 @@ static void a_record_of_the_first_format_is_read_and_becomes_one_of_today(void *
   json_object_set(agent, "pending_since_ms",
                   json_object_get(json_object_get(today, "agent"), "pending_since_ms"));
   json_object_set(agent, "finished_ms", json_object_get(json_object_get(today, "agent"), "finished_ms"));
+  /* Nor was it kept then who asked. */
+  assert_null(job->caller);
+  json_object_del(json_object_get(today, "job"), "caller");
   assert_same_json(again, today);
   json_decref(record);
   json_decref(again);

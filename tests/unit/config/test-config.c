@@ -121,6 +121,12 @@ static const struct Line {
      "handoffd.conf:2: MetricsFile= takes an absolute path of a file"},
     {"an unknown section, once", "[Agnet]\nMaxOutgoing=3\nMaxJobs=4\n",
      "handoffd.conf:1: there is no section [Agnet], it is skipped"},
+    {"an allowed network that is none", "[Agent]\nAllowTargets=10.0.0.1/8\n",
+     "handoffd.conf:2: AllowTargets= takes names of [Target]s, URIs such as"},
+    {"an allowed name that there is not",
+     "[Agent]\nAllowTargets=b, c\n[Target b]\nLibvirtURI=qemu:///system\n",
+     "[Agent]: AllowTargets= names c, and there is no such [Target]"},
+    {"allowed names by a pattern", "[Agent]\nAllowTargets=* node-?\n", NULL},
     {"a target without a name", "[Target]\nLibvirtURI=qemu:///system\n",
      "handoffd.conf:1: there is no section [Target], it is skipped"},
     {"an agent with a name", "[Agent one]\n", "handoffd.conf:1: there is no section [Agent one]"},
@@ -418,6 +424,34 @@ static void a_bad_value_leaves_the_one_before(void **state) {
   assert_int_equal(mig_policy_get(&config->node_policy.policy, MIG_POLICY_MAX_DOWNTIME_MS), 50);
 }
 
+static void assert_allowed(const Config *config, const char *expected) {
+  g_autofree char *all = config->allow_targets ? g_strjoinv(" ", config->allow_targets) : NULL;
+  if (!expected)
+    assert_null(all);
+  else
+    assert_string_equal(all, expected);
+}
+
+static void what_is_allowed_is_a_list_and_never_opens_by_mistake(void **state) {
+  static const struct {
+    const char *text, *expected;
+  } rows[] = {
+      {"", NULL},
+      {"AllowTargets=\n", NULL},
+      {"AllowTargets=10.0.0.0/8,*,\tqemu+tls://*.example.org/system\n",
+       "10.0.0.0/8 * qemu+tls://*.example.org/system"},
+      {"AllowTargets=10.0.0.0/8\nAllowTargets=fd00::/8\n", "fd00::/8"},
+      {"AllowTargets=10.0.0.0/8\nAllowTargets=\n", NULL},
+      {"AllowTargets=10.0.0.0/8 qemu+ext://x/system\n", "10.0.0.0/8"},
+      {"AllowTargets=10.0.0.0/99\n", ""},
+  };
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    g_autofree char *text = g_strconcat("[Agent]\n", rows[i].text, NULL);
+    g_autoptr(Config) config = load_text(text);
+    assert_allowed(config, rows[i].expected);
+  }
+}
+
 static void targets_have_names_with_spaces_and_uris_with_everything(void **state) {
   g_autoptr(Config) config =
       load_text("[Target rack 2 node b]\nLibvirtURI=qemu+unix:///system?socket=/a=b#c;d\n"
@@ -565,11 +599,12 @@ static void the_installed_file_has_every_key_at_its_default(void **state) {
   g_autoptr(Config) config = load_text(live->str), defaults = config_new();
   if (config->warnings->len)
     fail_msg("%s", (char *)g_ptr_array_index(config->warnings, 0));
-  assert_int_equal(keys, 23 + MIG_POLICY_KEY_COUNT);
+  assert_int_equal(keys, 24 + MIG_POLICY_KEY_COUNT);
   assert_int_equal(config->node_policy.policy.set, (UINT32_C(1) << MIG_POLICY_KEY_COUNT) - 1);
   assert_memory_equal(config->node_policy.policy.values, defaults->node_policy.policy.values,
                       sizeof(defaults->node_policy.policy.values));
   assert_string_equal(config->group, defaults->group);
+  assert_null(config->allow_targets);
   assert_memory_equal(config, defaults, offsetof(Config, group));
   assert_int_equal(config->poll_interval_ms, defaults->poll_interval_ms);
   assert_int_equal(config->connect_timeout_ms, defaults->connect_timeout_ms);
@@ -595,6 +630,8 @@ int main(void) {
     CMUnitTestFunction function;
   } singles[] = {
       {"no file at all gives the defaults", no_file_at_all_gives_the_defaults},
+      {"what is allowed is a list and never opens by mistake",
+       what_is_allowed_is_a_list_and_never_opens_by_mistake},
       {"the main file is of the first directory that has it",
        the_main_file_is_of_the_first_directory_that_has_it},
       {"drop-ins follow in the order of their names", drop_ins_follow_in_the_order_of_their_names},

@@ -22,6 +22,8 @@ static const struct Error {
     {"io.handoffd.Agent.DomainBusy", "{'domain':'web1','job':'ab'}", 4, "handoffctl watch ab"},
     {"io.handoffd.Agent.RequestKeyConflict", "{'request_key':'k','job':'ab'}", 4, "\"k\" stands for another"},
     {"io.handoffd.Agent.NoSuchTarget", "{'target':'x','message':'not a URI'}", 5, "\"x\": not a URI. Give"},
+    {"io.handoffd.Agent.TargetNotAllowed", "{'target':'x','message':'it is not listed'}", 13,
+     "\"x\" may not be named here: it is not listed. Name"},
     {"io.handoffd.Agent.NoSuchPolicy", "{'policy_name':'fast'}", 5, "no policy \"fast\""},
     {"io.handoffd.Agent.InvalidPolicy", "{'key':'tls','message':'yes, no, require'}", 2, "key tls"},
     {"io.handoffd.Agent.PolicyConflict", "{'keys':['a','b'],'code':'A_B','message':'one only'}", 4,

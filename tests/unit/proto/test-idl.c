@@ -223,6 +223,39 @@ static void deep_parameters(void **state) {
   json_decref(parameters);
 }
 
+static const struct PlainText {
+  const char *parameters;
+  const char *bad; /* NULL: plain */
+} plain_texts[] = {
+    {"{}", NULL},
+    {"{\"a\":\"web 3: gr\u00fc\u00df \u2713 \u00a0\u202f\",\"b\":[1,true,null,1.5]}", NULL},
+    {"{\"a\":\"\\n\"}", "a"},
+    {"{\"a\":\"x\\u0000y\"}", NULL}, /* is no JSON that is taken */
+    {"{\"a\":\"\\u0001\"}", "a"},
+    {"{\"a\":\"\\u001f\"}", "a"},
+    {"{\"a\":\"\\u007f\"}", "a"},
+    {"{\"a\":\"\\u0080\"}", "a"},
+    {"{\"a\":\"\\u009f\"}", "a"},
+    {"{\"a\":\"\\u2028\"}", "a"},
+    {"{\"a\":{\"b\":[\"x\",\"y\",\"z\\u2029\"]}}", "a.b[2]"},
+    {"{\"a\":{\"b\\n\":1}}", "a"},
+    {"{\"a\":[[\"\\t\"]]}", "a[0][0]"},
+};
+
+static void text_of_a_call_is_plain(void **state) {
+  for (size_t i = 0; i < G_N_ELEMENTS(plain_texts); i++) {
+    json_t *parameters = json_loads(plain_texts[i].parameters, 0, NULL);
+    g_autofree char *bad = NULL;
+
+    assert_true(parameters || strstr(plain_texts[i].parameters, "\\u0000"));
+    if (parameters && varlink_text_check(parameters, &bad) != !plain_texts[i].bad)
+      fail_msg("%s", plain_texts[i].parameters);
+    if (g_strcmp0(bad, plain_texts[i].bad) != 0)
+      fail_msg("%s: %s", plain_texts[i].parameters, bad ? bad : "plain");
+    json_decref(parameters);
+  }
+}
+
 static void long_names_are_cut(void **state) {
   g_autoptr(VarlinkInterface) interface = varlink_interface_parse(checked, NULL);
   g_autofree char *bad = NULL;
@@ -245,6 +278,7 @@ int main(void) {
       ROW("good files are taken; a mistake is named with its line", syntax),
       ROW("what does not fit is named at any depth; what fits gets its normal form", checking),
       ROW("parameters nested without end are refused, not followed", deep_parameters),
+      ROW("a control character is found wherever it is", text_of_a_call_is_plain),
       ROW("an unknown name of great length is cut where a character ends", long_names_are_cut),
   };
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Text from outside, made fit for one line. */
+#include "libmigrate/core/plain.h"
+
+#include <stddef.h>
+
+/* How many bytes the control character has with which the text begins; 0: it begins with none. */
+static size_t control_length(const unsigned char *text) {
+  if (*text < 0x20 || *text == 0x7f)
+    return 1;
+  if (text[0] == 0xc2 && text[1] >= 0x80 && text[1] <= 0x9f)
+    return 2;
+  return text[0] == 0xe2 && text[1] == 0x80 && (text[2] == 0xa8 || text[2] == 0xa9) ? 3 : 0;
+}
+
+void mig_text_make_plain(char *text) {
+  char *to = text;
+
+  while (*text) {
+    size_t length = control_length((const unsigned char *)text);
+
+    *to++ = length > 0 ? ' ' : *text;
+    text += length > 0 ? length : 1;
+  }
+  *to = '\0';
+}
