@@ -407,8 +407,15 @@ static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user
   return false;
 }
 
+static VarlinkTrust trust(const VarlinkPeer *peer, gpointer user_data) {
+  const Agent *agent = user_data;
+
+  return access_is_trusted(peer, agent->group_gid) ? VARLINK_TRUSTED : VARLINK_STRANGER;
+}
+
 bool methods_register(Agent *agent, GError **error) {
   varlink_server_set_authorize(agent->server, authorize, agent);
+  varlink_server_set_trust(agent->server, trust, agent);
   return varlink_server_add_interface(agent->server, io_handoffd_Agent_varlink, methods,
                                       G_N_ELEMENTS(methods), agent, error);
 }
