@@ -28,8 +28,8 @@
  * Ends. `peer_wrote_all`: the peer shut its sending side down (or closed; that shows soon). What it sent is
  * still answered; the connection closes once all is out. `hung_up`: both sides are shut, so nobody reads an
  * answer. Calls that were received whole are still handled - a oneway call that was sent before close()
- * counts
- * - until one of them is not answered at once. `broken`: a write failed or the stream is no varlink.
+ * counts - until one of them is not answered at once. `gave_up`: the stream is no varlink;
+ * what was answered goes out. `broken`: a write failed, or too much was left unread.
  *
  * No function that a method may call closes a connection or runs another method: they only mark it and put it
  * into LIST_READY. So handlers may walk lists of calls while they answer them, and nothing recurses. Memory
@@ -44,8 +44,7 @@
 
 static bool wants_input(const Connection *connection) {
   return !connection->call && !connection->broken && !connection->peer_wrote_all &&
-         !connection->links[LIST_READY].linked && !connection->links[LIST_LINGER].linked &&
-         !connection_is_clogged(connection);
+         !connection->links[LIST_READY].linked && !connection->gave_up && !connection_is_clogged(connection);
 }
 
 /* How much may be read now: never more than one byte past the longest message. */
@@ -163,15 +162,15 @@ void connection_answered(Connection *connection) {
     list_add(LIST_READY, connection);
 }
 
-/* What came is no call. It cannot be answered, for nobody knows where the next one would begin. */
+/* What came is no call. It cannot be answered, for nobody knows where the next one would begin. What came before was
+ * answered, and is still to be read. */
 static void give_up(Connection *connection) {
   unsigned linger_ms = connection->class->limits.linger_ms;
 
-  if (linger_ms == 0) {
-    connection_break(connection);
-    return;
-  }
+  connection->gave_up = true;
   varlink_framing_clear(&connection->framing);
+  if (linger_ms == 0)
+    return;
   connection->linger_until_us = g_get_monotonic_time() + (int64_t)linger_ms * 1000;
   list_add(LIST_LINGER, connection);
 }
@@ -227,9 +226,10 @@ static bool is_finished(const Connection *connection) {
     return true;
   if (connection->links[LIST_READY].linked)
     return false;
-  if (connection->hung_up &&
-      (connection->call || connection->output || connection->links[LIST_LINGER].linked))
+  if (connection->hung_up && (connection->call || connection->output || connection->gave_up))
     return true;
+  if (connection->gave_up)
+    return !connection->output && !connection->links[LIST_LINGER].linked;
   return connection->peer_wrote_all && !connection->call && !connection->output;
 }
 
@@ -257,6 +257,12 @@ static void settle(Connection *connection) {
   else
     list_remove(LIST_STARVED, connection);
   update_events(connection);
+}
+
+/* It has waited for long enough. */
+void connection_end_linger(Connection *connection) {
+  list_remove(LIST_LINGER, connection);
+  settle(connection);
 }
 
 /* There may be room again. */

@@ -140,6 +140,7 @@ struct Connection {
   int64_t partial_until_us; /* in LIST_PARTIAL: when the message that has begun must be whole */
   int64_t linger_until_us;  /* in LIST_LINGER: when it is closed; nothing is read meanwhile */
   bool peer_wrote_all;      /* it will send no more, but may still read */
+  bool gave_up;             /* it sent what is no call: nothing more is read */
   bool hung_up;             /* it is gone altogether */
   bool broken;              /* to be closed at the next round */
 };
@@ -176,6 +177,7 @@ void connection_close(Connection *connection, bool tell);
 void connection_free(Connection *connection);
 void connection_handle_event(Connection *connection, uint32_t events);
 void connection_continue(Connection *connection);
+void connection_end_linger(Connection *connection);
 void connection_feed_starved(PeerClass *class);
 void connection_watch_output(Connection *connection);
 void connection_answered(Connection *connection);

@@ -125,7 +125,7 @@ static void end_late_messages(PeerClass *class) {
   }
   while ((connection = class->lists[LIST_LINGER].first) &&
          connection->linger_until_us <= g_get_monotonic_time())
-    connection_close(connection, true);
+    connection_end_linger(connection);
 }
 
 static void bury(VarlinkServer *server) {

@@ -182,6 +182,21 @@ static void a_large_answer_is_cut_and_whole(void **state) {
   fixture_stop(&fixture);
 }
 
+static void garbage_after_calls(void **state) {
+  Fixture fixture;
+  g_autofree char *text = NULL;
+  int fd;
+
+  fixture_start(&fixture, NULL);
+  fd = fixture_connect(&fixture);
+  fixture_send(&fixture, fd, ECHO("1") CALL("Big", ",'parameters':{'size':1000000}") "garbage|" ECHO("2"));
+  text = fixture_read(&fixture, fd);
+  assert_int_equal(strlen(text), strlen(TEXT("1")) + strlen(TEXT("")) + 1000000 + strlen("<end>"));
+  assert_true(g_str_has_suffix(text, "x'}}|<end>"));
+  close(fd);
+  fixture_stop(&fixture);
+}
+
 static void a_stream_knows_its_queue(void **state) {
   Fixture fixture;
   g_autofree char *text = g_strnfill(50000, 'x');
@@ -400,6 +415,8 @@ static gboolean count_round(gpointer data) {
 /* Each round of theirs is over after a moment, and the loop's other sources have their turn. */
 static void many_calls_take_many_rounds(void **state) {
   enum { CLIENTS = 40, CALLS = 20 };
+  static const char keep_call[] = "{\"method\":\"org.example.test.Keep\",\"oneway\":true}";
+  static const char drop_call[] = "{\"method\":\"org.example.test.Drop\",\"oneway\":true}";
   Fixture fixture;
   GSource *source = g_idle_source_new();
   unsigned rounds = 0, after = 0;
@@ -413,10 +430,8 @@ static void many_calls_take_many_rounds(void **state) {
     fds[i] = fixture_connect(&fixture);
   for (int i = 0; i < CLIENTS; i++)
     for (int k = 0; k < CALLS; k++)
-      assert_true(send(fds[i], "{\"method\":\"org.example.test.Keep\",\"oneway\":true}", 51, MSG_NOSIGNAL) ==
-                  51);
-  assert_true(send(stranger, "{\"method\":\"org.example.test.Drop\",\"oneway\":true}", 51, MSG_NOSIGNAL) ==
-              51);
+      assert_int_equal(send(fds[i], keep_call, sizeof keep_call, MSG_NOSIGNAL), sizeof keep_call);
+  assert_int_equal(send(stranger, drop_call, sizeof drop_call, MSG_NOSIGNAL), sizeof drop_call);
   g_source_attach(source, fixture.context);
   while (fixture.kept->len < CLIENTS) {
     g_main_context_iteration(fixture.context, FALSE);
@@ -560,6 +575,7 @@ int main(void) {
       ROW("calls wait while their answers are not read, and none is lost", slow_reader_of_answers),
       ROW("a client that read nothing and hangs up is forgotten", slow_reader_who_hangs_up),
       ROW("an answer larger than any buffer arrives whole", a_large_answer_is_cut_and_whole),
+      ROW("calls before what is none are answered, however slowly that is read", garbage_after_calls),
       ROW("a stream knows what waits, and is told when it has gone out", a_stream_knows_its_queue),
       ROW("a stream that never looks at its queue ends at the limit", a_stream_that_never_looks),
       ROW("strangers cannot take the places of those who are trusted", strangers_have_places_of_their_own),
