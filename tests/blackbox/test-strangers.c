@@ -291,6 +291,38 @@ static void refusals_do_not_flood_the_journal(void **state) {
   assert_int_equal(lines, 20);
 }
 
+/* More than a connection's output may come to: each is told once there is room. */
+static void who_follows_many_jobs_is_told_of_each(void **state) {
+  enum { JOBS = 500 };
+  Bb *bb = *state;
+  g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+  Client *root, *watcher;
+
+  bb_configure(bb, "PublicRead=all\nMaxOutgoing=1\n");
+  for (int i = 0; i < JOBS; i++) {
+    g_autofree char *name = g_strdup_printf("many%d", i);
+
+    json_object_set_new(json_object_get(bb->world, "domains"), name,
+                        json_pack("{ss si}", "host", "a", "memory_bytes", 16 << 20));
+  }
+  bb_link_slow(bb);
+  bb_start(bb);
+  root = bb_connect(bb);
+  for (int i = 0; i < JOBS; i++) {
+    g_autofree char *name = g_strdup_printf("many%d", i);
+
+    client_start(root, name, NULL);
+  }
+  watcher = connect_stranger(bb, 0);
+  client_send(watcher, "Watch", NULL, VARLINK_CALL_MORE);
+  assert_info(connect_stranger(bb, 0)); /* it has been dealt with, and nothing of it was read */
+  while (g_hash_table_size(seen) < JOBS) {
+    json_t *job = json_object_get(client_receive(watcher, NULL, NULL), "job");
+
+    g_hash_table_add(seen, (gpointer)(uintptr_t)text_of(job, "id"));
+  }
+}
+
 int main(void) {
   Tests tests = {0};
   struct passwd *nobody = getpwnam("nobody");
@@ -307,5 +339,6 @@ int main(void) {
   TESTS_ADD(&tests, half_messages_have_one_limit_for_all);
   TESTS_ADD(&tests, sixteen_mib_each_of_thirty_six);
   TESTS_ADD(&tests, refusals_do_not_flood_the_journal);
+  TESTS_ADD(&tests, who_follows_many_jobs_is_told_of_each);
   return bb_run(&tests, "strangers");
 }
