@@ -120,8 +120,11 @@ void daemon_start(Daemon *daemon) {
 }
 
 void daemon_kill(Daemon *daemon) {
-  kill(daemon->pid, SIGKILL);
-  waitpid(daemon->pid, NULL, 0);
+  if (daemon->pid > 0) {
+    kill(daemon->pid, SIGKILL);
+    waitpid(daemon->pid, NULL, 0);
+  }
+  daemon->pid = 0;
   if (daemon->notify_fd >= 0)
     close(daemon->notify_fd);
   daemon->notify_fd = -1;

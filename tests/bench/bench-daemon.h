@@ -26,7 +26,7 @@ typedef struct Daemon {
   char *control;
   char *state_directory;
   char *config;
-  pid_t pid;
+  pid_t pid; /* 0: none runs */
   int notify_fd;
 } Daemon;
 
