@@ -24,7 +24,7 @@ AccessClass access_classify(const char *method) {
   return ACCESS_CHANGE;
 }
 
-static bool is_trusted(const VarlinkPeer *peer, gid_t group_gid) {
+bool access_is_trusted(const VarlinkPeer *peer, gid_t group_gid) {
   if (peer->uid == 0 || peer->uid == geteuid())
     return true;
   if (group_gid == (gid_t)-1)
@@ -39,7 +39,7 @@ static bool is_trusted(const VarlinkPeer *peer, gid_t group_gid) {
 
 bool access_allowed(const VarlinkPeer *peer, const char *method, ConfigPublicRead public_read,
                     gid_t group_gid) {
-  if (g_str_has_prefix(method, "org.varlink.service.") || is_trusted(peer, group_gid))
+  if (g_str_has_prefix(method, "org.varlink.service.") || access_is_trusted(peer, group_gid))
     return true;
   switch (access_classify(method)) {
   case ACCESS_NODE:

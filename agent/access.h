@@ -14,6 +14,10 @@ typedef enum AccessClass {
 
 AccessClass access_classify(const char *method);
 
+/* Root, the agent's own user and members of the group. Others are strangers: the server has a place for some of them, and
+ * takes less of each. */
+bool access_is_trusted(const VarlinkPeer *peer, gid_t group_gid);
+
 /* Root, the agent's own user and members of the group may do everything; others what `public_read` says. The
  * questions of org.varlink.service are open to all. `group_gid` may be (gid_t)-1: no such group. */
 bool access_allowed(const VarlinkPeer *peer, const char *method, ConfigPublicRead public_read,

@@ -222,6 +222,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   agent->hostname = g_strdup(g_get_host_name());
   agent->group_gid = find_group(config->group);
   agent->started_usec = g_get_real_time();
+  agent->denials = denials_new();
   agent->server = varlink_server_new(context, &info, NULL);
   agent->store = store_open(options->state_directory, context, error);
   if (!methods_register(agent, error) || !agent->store || !load(agent, error)) {
@@ -271,6 +272,7 @@ bool agent_free(Agent *agent) {
   }
   watch_free_all(agent);
   varlink_server_free(agent->server);
+  denials_free(agent->denials);
   left_behind = !hypervisor_free(agent->hypervisor) || left_behind;
   store_close(agent->store);
   history_store_close(agent->histories);

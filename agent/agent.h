@@ -5,6 +5,7 @@
 #include "agent/checker.h"
 #include "agent/config.h"
 #include "agent/cordon.h"
+#include "agent/denials.h"
 #include "agent/drain.h"
 #include "agent/errand.h"
 #include "agent/evaluate.h"
@@ -46,6 +47,7 @@ typedef struct Agent {
   Drain *drain; /* the one under way, or the last; NULL: there was none */
   Hangs *hangs;
   VarlinkServer *server;
+  Denials *denials;
   GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
   char *boot_id;
   char *hostname;

@@ -390,11 +390,16 @@ static const VarlinkMethod methods[] = {
     {"Evaluate", methods_evaluate, false},
 };
 
-static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user_data) {
-  Agent *agent = user_data;
+/* The journal's message of a refusal, unless there were many. */
+static void tell_denial(Agent *agent, const VarlinkPeer *peer, const char *method) {
+  unsigned untold;
+  bool tell = denials_note(agent->denials, peer->uid, agent_now_ms(), &untold);
 
-  if (access_allowed(peer, method, agent->config->public_read, agent->group_gid))
-    return true;
+  if (untold > 0)
+    log_message(LOG_NOTICE, NAMES_MESSAGE_ACCESS_DENIED, NULL, 0,
+                "%u more calls were refused to users who may not make them; not each is told", untold);
+  if (!tell)
+    return;
 
   g_autofree char *uid = g_strdup_printf("%u", (unsigned)peer->uid);
   g_autofree char *pid = g_strdup_printf("%d", (int)peer->pid);
@@ -404,11 +409,26 @@ static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user
   log_message(LOG_NOTICE, NAMES_MESSAGE_ACCESS_DENIED, fields, G_N_ELEMENTS(fields),
               "uid %s (pid %s) may not call %s: it is neither root nor in the group %s", uid, pid, method,
               agent->config->group);
+}
+
+static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user_data) {
+  Agent *agent = user_data;
+
+  if (access_allowed(peer, method, agent->config->public_read, agent->group_gid))
+    return true;
+  tell_denial(agent, peer, method);
   return false;
+}
+
+static VarlinkTrust trust(const VarlinkPeer *peer, gpointer user_data) {
+  const Agent *agent = user_data;
+
+  return access_is_trusted(peer, agent->group_gid) ? VARLINK_TRUSTED : VARLINK_STRANGER;
 }
 
 bool methods_register(Agent *agent, GError **error) {
   varlink_server_set_authorize(agent->server, authorize, agent);
+  varlink_server_set_trust(agent->server, trust, agent);
   return varlink_server_add_interface(agent->server, io_handoffd_Agent_varlink, methods,
                                       G_N_ELEMENTS(methods), agent, error);
 }

@@ -58,11 +58,11 @@ static void on_drained(VarlinkCall *call, gpointer user_data) {
   if (!watcher->lagging)
     return;
   jobs = g_hash_table_get_keys(watcher->lagging);
-  g_hash_table_remove_all(watcher->lagging);
-  for (GList *link = jobs; link; link = link->next) {
+  for (GList *link = jobs; link && varlink_call_get_queued_bytes(call) == 0; link = link->next) {
     Job *job = link->data;
     g_autoptr(GBytes) message = NULL;
 
+    g_hash_table_remove(watcher->lagging, job);
     last = is_last(watcher, job);
     message = encode(watcher->agent, job, JOB_VIEW_FULL, last);
     varlink_call_reply_encoded(call, message, !last);
@@ -158,6 +158,7 @@ static void greet(Agent *agent, const Job *job, VarlinkCall *call, bool last) {
 
 void watch_add(Agent *agent, Job *job, VarlinkCall *call) {
   const GPtrArray *all = job_table_all(agent->jobs);
+  Watcher *watcher;
 
   if (job && job_is_final(job)) {
     greet(agent, job, call, true);
@@ -170,10 +171,17 @@ void watch_add(Agent *agent, Job *job, VarlinkCall *call) {
     greet(agent, job, call, false);
     return;
   }
-  g_ptr_array_add(agent->watchers, watcher_new(agent, NULL, call));
-  for (guint i = 0; i < all->len; i++)
-    if (!job_is_final(all->pdata[i]) && ((const Job *)all->pdata[i])->durable)
+  watcher = watcher_new(agent, NULL, call);
+  g_ptr_array_add(agent->watchers, watcher);
+  for (guint i = 0; i < all->len; i++) {
+    if (job_is_final(all->pdata[i]) || !((const Job *)all->pdata[i])->durable)
+      continue;
+    /* There may be thousands: those that the socket has no room for are told as it has. */
+    if (varlink_call_get_queued_bytes(call) > 0)
+      set_lagging(watcher, all->pdata[i]);
+    else
       greet(agent, all->pdata[i], call, false);
+  }
 }
 
 void watch_forget(Agent *agent, Job *job) {

@@ -6,6 +6,8 @@
 
 #define SERVICE_ERROR(name) "org.varlink.service." name
 
+#define SCRATCH_KEEP_BYTES ((guint)64 * 1024)
+
 /* A bug of this program, so in no interface. */
 #define INTERNAL_ERROR SERVICE_ERROR("InternalError")
 
@@ -113,6 +115,17 @@ static void end_answer(VarlinkCall *call, const void *data, size_t length, GByte
     connection_answered(detach(call));
 }
 
+/* One long answer is no reason to keep room for another. */
+static void end_answer_of_scratch(VarlinkCall *call, bool continues) {
+  VarlinkServer *server = call->connection->server;
+
+  end_answer(call, server->scratch->data, server->scratch->len, NULL, continues);
+  if (server->scratch->len > SCRATCH_KEEP_BYTES) {
+    g_byte_array_unref(server->scratch);
+    server->scratch = g_byte_array_new();
+  }
+}
+
 static GByteArray *scratch(VarlinkCall *call) {
   GByteArray *buffer = call->connection->server->scratch;
 
@@ -133,7 +146,7 @@ void varlink_call_reply(VarlinkCall *call, json_t *parameters, bool continues) {
       encode_failed(call, buffer);
       continues = false;
     }
-    end_answer(call, buffer->data, buffer->len, NULL, continues);
+    end_answer_of_scratch(call, continues);
   }
   json_decref(parameters);
 }
@@ -152,7 +165,7 @@ void varlink_call_error(VarlinkCall *call, const char *name, json_t *parameters)
 
     if (!call->oneway && !varlink_encode_error_to(buffer, name, parameters))
       encode_failed(call, buffer);
-    end_answer(call, buffer->data, buffer->len, NULL, false);
+    end_answer_of_scratch(call, false);
   }
   json_decref(parameters);
 }

@@ -13,16 +13,23 @@
  * until the last answer. Meanwhile nothing is read, so what a client pipelines waits in the kernel and slows
  * that client down, nobody else. The same holds while more output waits than the limit allows.
  *
- *   may_read()     no call, output below the limit, the peer may still send, no whole message in the buffer
- *   LIST_READY     the buffer may hold a whole message (or the end) and the connection may go on; looked at
- * in the next round of the loop. Handling stops after CALLS_AT_ONCE for the sake of the others LIST_PARTIAL
- * may_read(), and a message has begun: its clock runs. It does not while we do not read
+ *   wants_input()  no call, output below the limit, the peer may still send, no whole message in the buffer
+ *   LIST_EVENTS    epoll has told something of it; looked at as soon as it is its turn
+ *   LIST_READY     the buffer may hold a whole message (or the end) and the connection may go on; or it holds much,
+ *                  which would keep small calls of others waiting. Looked at in the next round of the loop. Handling stops after CALLS_AT_ONCE or TURN_US, for the sake of
+ *                  the others
+ *   LIST_PARTIAL   wants_input(), and a message has begun: its clock runs. It does not while a call is handled
+ *   LIST_STARVED   wants_input(), but there is no room: what its class may have received is reached. The message
+ *                  that began first is read on nevertheless, so that one after the other gets through; and each
+ *                  connection may have SMALL_BYTES, so that small calls of others do
+ *   LIST_LINGER    it sent what is no call, and is closed after a while: a stranger that connects and does it
+ *                  again and again is slowed down
  *
  * Ends. `peer_wrote_all`: the peer shut its sending side down (or closed; that shows soon). What it sent is
  * still answered; the connection closes once all is out. `hung_up`: both sides are shut, so nobody reads an
  * answer. Calls that were received whole are still handled - a oneway call that was sent before close()
- * counts
- * - until one of them is not answered at once. `broken`: a write failed or the stream is no varlink.
+ * counts - until one of them is not answered at once. `gave_up`: the stream is no varlink;
+ * what was answered goes out. `broken`: a write failed, or too much was left unread.
  *
  * No function that a method may call closes a connection or runs another method: they only mark it and put it
  * into LIST_READY. So handlers may walk lists of calls while they answer them, and nothing recurses. Memory
@@ -32,10 +39,32 @@
  * system calls are saved for each call that is answered later. */
 
 #define CALLS_AT_ONCE 64
+#define TURN_US       1000
+#define SMALL_BYTES   ((size_t)4096)
+
+static bool wants_input(const Connection *connection) {
+  return !connection->call && !connection->broken && !connection->peer_wrote_all &&
+         !connection->links[LIST_READY].linked && !connection->gave_up && !connection_is_clogged(connection);
+}
+
+/* How much may be read now: never more than one byte past the longest message. */
+static size_t input_room(const Connection *connection) {
+  const PeerClass *class = connection->class;
+  size_t held = connection->framing.end - connection->framing.start;
+  size_t most = class->limits.max_message_bytes + 1;
+
+  if (class->input_bytes >= class->limits.max_input_bytes && class->lists[LIST_PARTIAL].first != connection)
+    most = MIN(most, SMALL_BYTES);
+  return held < most ? MIN(most - held, READ_BYTES) : 0;
+}
 
 static bool may_read(const Connection *connection) {
-  return !connection->call && !connection->broken && !connection->peer_wrote_all &&
-         !connection->links[LIST_READY].linked && !connection_is_clogged(connection);
+  return wants_input(connection) && input_room(connection) > 0;
+}
+
+static void count_input(Connection *connection) {
+  connection->class->input_bytes += connection->framing.allocated - connection->input_bytes;
+  connection->input_bytes = connection->framing.allocated;
 }
 
 static void set_events(Connection *connection, uint32_t events) {
@@ -68,21 +97,22 @@ static void update_events(Connection *connection) {
   set_events(connection, wanted);
 }
 
-bool connection_new(VarlinkServer *server, int fd, Peer *peer) {
+bool connection_new(VarlinkServer *server, PeerClass *class, int fd, Peer *peer) {
   Connection *connection = g_new0(Connection, 1);
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->poll};
 
   connection->poll = (Poll){.kind = POLL_CONNECTION, .fd = fd};
   connection->server = server;
+  connection->class = class;
   connection->events = EPOLLIN;
-  varlink_framing_init(&connection->framing, server->limits.max_message_bytes);
+  varlink_framing_init(&connection->framing, class->limits.max_message_bytes);
 
   if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
     g_free(connection);
     return false;
   }
   connection->peer = g_rc_box_acquire(peer);
-  server_list_add(server, LIST_ALL, connection);
+  list_add(LIST_ALL, connection);
   return true;
 }
 
@@ -103,10 +133,11 @@ void connection_close(Connection *connection, bool tell) {
   connection->poll.fd = -1;
   connection->broken = true;
   for (ListKind kind = 0; kind < N_LISTS; kind++)
-    server_list_remove(server, kind, connection);
+    list_remove(kind, connection);
   connection_clear_output(connection);
   varlink_framing_clear(&connection->framing);
-  server_uid_release(server, connection->peer->public.uid);
+  count_input(connection);
+  uid_release(connection->class, connection->peer->public.uid);
 
   connection->next_dead = server->graveyard;
   server->graveyard = connection;
@@ -118,7 +149,7 @@ void connection_close(Connection *connection, bool tell) {
 void connection_break(Connection *connection) {
   connection->broken = true;
   if (connection->poll.fd >= 0)
-    server_list_add(connection->server, LIST_READY, connection);
+    list_add(LIST_READY, connection);
 }
 
 /* Its call was answered for good. */
@@ -128,11 +159,25 @@ void connection_answered(Connection *connection) {
   /* Within handle_calls() its loop goes on; else there is something to do only in these cases. */
   if (!connection->corked && (!varlink_framing_is_empty(&connection->framing) || connection->peer_wrote_all ||
                               connection->hung_up || !(connection->events & EPOLLIN)))
-    server_list_add(connection->server, LIST_READY, connection);
+    list_add(LIST_READY, connection);
+}
+
+/* What came is no call. It cannot be answered, for nobody knows where the next one would begin. What came before was
+ * answered, and is still to be read. */
+static void give_up(Connection *connection) {
+  unsigned linger_ms = connection->class->limits.linger_ms;
+
+  connection->gave_up = true;
+  varlink_framing_clear(&connection->framing);
+  if (linger_ms == 0)
+    return;
+  connection->linger_until_us = g_get_monotonic_time() + (int64_t)linger_ms * 1000;
+  list_add(LIST_LINGER, connection);
 }
 
 /* Handles whole messages that are in the buffer. */
 static void handle_calls(Connection *connection) {
+  int64_t until_us = g_get_monotonic_time() + TURN_US;
   bool stop = false;
 
   connection_cork(connection);
@@ -143,14 +188,14 @@ static void handle_calls(Connection *connection) {
     char *data;
     size_t length;
 
-    if (n == CALLS_AT_ONCE) {
-      server_list_add(connection->server, LIST_READY, connection);
+    if (n == CALLS_AT_ONCE || (n > 0 && g_get_monotonic_time() >= until_us)) {
+      list_add(LIST_READY, connection);
       break;
     }
 
     switch (varlink_framing_next(&connection->framing, &data, &length)) {
     case VARLINK_FRAMING_MESSAGE:
-      server_list_remove(connection->server, LIST_PARTIAL, connection);
+      list_remove(LIST_PARTIAL, connection);
       if (varlink_call_message_parse(data, length, &message, &error)) {
         call_dispatch(connection, &message);
       } else {
@@ -171,8 +216,9 @@ static void handle_calls(Connection *connection) {
 out:
   connection_uncork(connection);
   if (stop) /* only now: what came before was answered */
-    connection_break(connection);
+    give_up(connection);
   varlink_framing_release(&connection->framing);
+  count_input(connection);
 }
 
 static bool is_finished(const Connection *connection) {
@@ -180,8 +226,10 @@ static bool is_finished(const Connection *connection) {
     return true;
   if (connection->links[LIST_READY].linked)
     return false;
-  if (connection->hung_up && (connection->call || connection->output))
+  if (connection->hung_up && (connection->call || connection->output || connection->gave_up))
     return true;
+  if (connection->gave_up)
+    return !connection->output && !connection->links[LIST_LINGER].linked;
   return connection->peer_wrote_all && !connection->call && !connection->output;
 }
 
@@ -195,21 +243,42 @@ static void settle(Connection *connection) {
     return;
   }
 
-  if (may_read(connection) && !varlink_framing_is_empty(&connection->framing)) {
+  if (wants_input(connection) && !varlink_framing_is_empty(&connection->framing)) {
     if (!connection->links[LIST_PARTIAL].linked) {
       connection->partial_until_us =
-          g_get_monotonic_time() + (int64_t)connection->server->limits.partial_message_timeout_ms * 1000;
-      server_list_add(connection->server, LIST_PARTIAL, connection);
+          g_get_monotonic_time() + (int64_t)connection->server->partial_message_timeout_ms * 1000;
+      list_add(LIST_PARTIAL, connection);
     }
   } else {
-    server_list_remove(connection->server, LIST_PARTIAL, connection);
+    list_remove(LIST_PARTIAL, connection);
   }
+  if (wants_input(connection) && input_room(connection) == 0)
+    list_add(LIST_STARVED, connection);
+  else
+    list_remove(LIST_STARVED, connection);
   update_events(connection);
+}
+
+/* It has waited for long enough. */
+void connection_end_linger(Connection *connection) {
+  list_remove(LIST_LINGER, connection);
+  settle(connection);
+}
+
+/* There may be room again. */
+void connection_feed_starved(PeerClass *class) {
+  const List *starved = &class->lists[LIST_STARVED];
+  Connection *oldest = class->lists[LIST_PARTIAL].first;
+
+  if (oldest && oldest->links[LIST_STARVED].linked)
+    settle(oldest);
+  for (size_t n = starved->length; n > 0 && class->input_bytes < class->limits.max_input_bytes; n--)
+    settle(starved->first);
 }
 
 /* From LIST_READY. */
 void connection_continue(Connection *connection) {
-  server_list_remove(connection->server, LIST_READY, connection);
+  list_remove(LIST_READY, connection);
   handle_calls(connection);
   settle(connection);
 }
@@ -224,7 +293,7 @@ static void write_out(Connection *connection) {
   /* Calls that were left in the buffer because of the output. */
   if (!connection->call && !varlink_framing_is_empty(&connection->framing) &&
       !connection_is_clogged(connection))
-    server_list_add(connection->server, LIST_READY, connection);
+    list_add(LIST_READY, connection);
   if (connection->output)
     return;
 
@@ -236,17 +305,27 @@ static void write_out(Connection *connection) {
   }
 }
 
+/* Much at a time waits for its turn among those that have much. */
+static void handle_input(Connection *connection) {
+  if (connection->framing.end - connection->framing.start <= SMALL_BYTES)
+    handle_calls(connection);
+  else if (varlink_framing_has_more(&connection->framing))
+    list_add(LIST_READY, connection);
+}
+
 static void read_in(Connection *connection) {
   char *buffer = connection->server->read_buffer;
+  size_t room = input_room(connection);
   ssize_t n;
 
   do
-    n = recv(connection->poll.fd, buffer, READ_BYTES, MSG_DONTWAIT);
+    n = recv(connection->poll.fd, buffer, room, MSG_DONTWAIT);
   while (n < 0 && errno == EINTR);
 
   if (n > 0) {
     varlink_framing_push(&connection->framing, buffer, (size_t)n);
-    handle_calls(connection);
+    count_input(connection);
+    handle_input(connection);
   } else if (n == 0) {
     connection->peer_wrote_all = true;
   } else if (errno != EAGAIN && errno != EWOULDBLOCK) {

@@ -8,6 +8,9 @@
 /* Small enough to be kept by a connection between two calls. */
 #define KEEP_BYTES 1024
 
+/* A buffer of more than this is given back in part when most of it is free. */
+#define SHRINK_BYTES ((size_t)16 * 1024)
+
 void varlink_framing_init(VarlinkFraming *framing, size_t max_message_bytes) {
   *framing = (VarlinkFraming){.max_message_bytes = max_message_bytes};
 }
@@ -21,29 +24,40 @@ bool varlink_framing_is_empty(const VarlinkFraming *framing) {
   return framing->start == framing->end;
 }
 
-void varlink_framing_release(VarlinkFraming *framing) {
-  if (varlink_framing_is_empty(framing) && framing->allocated > KEEP_BYTES)
-    varlink_framing_clear(framing);
+static void move_to_front(VarlinkFraming *framing) {
+  if (framing->start == 0)
+    return;
+  framing->end -= framing->start;
+  framing->scanned -= framing->start;
+  if (framing->end > 0)
+    memmove(framing->buffer, framing->buffer + framing->start, framing->end);
+  framing->start = 0;
 }
 
-/* Makes room for `length` more bytes. Doubling keeps the copies linear in what is received. */
-static void reserve(VarlinkFraming *framing, size_t length) {
+void varlink_framing_release(VarlinkFraming *framing) {
   size_t held = framing->end - framing->start;
-  size_t needed = held + length;
 
-  if (framing->start > 0) {
-    if (held > 0)
-      memmove(framing->buffer, framing->buffer + framing->start, held);
-    framing->scanned -= framing->start;
-    framing->start = 0;
-    framing->end = held;
+  if (held == 0 && framing->allocated > KEEP_BYTES) {
+    varlink_framing_clear(framing);
+  } else if (framing->allocated > SHRINK_BYTES && held <= framing->allocated / 4) {
+    move_to_front(framing);
+    framing->allocated = MAX(held, KEEP_BYTES);
+    framing->buffer = g_realloc(framing->buffer, framing->allocated);
   }
+}
 
+/* Makes room for `length` more bytes. Doubling keeps the copies linear in what is received; it stops where the longest
+ * message and its NUL fit. */
+static void reserve(VarlinkFraming *framing, size_t length) {
+  size_t needed = framing->end - framing->start + length;
+
+  move_to_front(framing);
   if (needed > framing->allocated) {
     size_t size = MAX(framing->allocated, 256);
 
     while (size < needed)
       size *= 2;
+    size = MIN(size, MAX(needed, framing->max_message_bytes + 1));
     framing->buffer = g_realloc(framing->buffer, size);
     framing->allocated = size;
   }
@@ -57,6 +71,15 @@ void varlink_framing_push(VarlinkFraming *framing, const char *data, size_t leng
     reserve(framing, length);
   memcpy(framing->buffer + framing->end, data, length);
   framing->end += length;
+}
+
+bool varlink_framing_has_more(VarlinkFraming *framing) {
+  const char *nul = NULL;
+
+  if (framing->scanned < framing->end)
+    nul = memchr(framing->buffer + framing->scanned, '\0', framing->end - framing->scanned);
+  framing->scanned = nul ? (size_t)(nul - framing->buffer) : framing->end;
+  return nul || framing->end - framing->start > framing->max_message_bytes;
 }
 
 VarlinkFramingResult varlink_framing_next(VarlinkFraming *framing, char **ret_message, size_t *ret_length) {

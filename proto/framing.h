@@ -32,8 +32,12 @@ void varlink_framing_push(VarlinkFraming *framing, const char *data, size_t leng
  * NUL terminated; `ret_length` is without the NUL and may be 0. */
 VarlinkFramingResult varlink_framing_next(VarlinkFraming *framing, char **ret_message, size_t *ret_length);
 
+/* Would varlink_framing_next() answer anything but INCOMPLETE? */
+bool varlink_framing_has_more(VarlinkFraming *framing);
+
 /* Is there any byte that was not taken yet? */
 bool varlink_framing_is_empty(const VarlinkFraming *framing);
 
-/* Gives the buffer back if nothing is in it: a connection that is silent costs no buffer. */
+/* Gives the buffer back if nothing is in it, or most of it if little is: a connection that is silent costs no buffer, and
+ * one long message no more than while it is there. */
 void varlink_framing_release(VarlinkFraming *framing);

@@ -35,20 +35,19 @@ void listener_free(gpointer data) {
   g_free(listener);
 }
 
-static unsigned count_uid(const VarlinkServer *server, uid_t uid) {
-  return GPOINTER_TO_UINT(g_hash_table_lookup(server->uids, GUINT_TO_POINTER(uid)));
+static unsigned count_uid(const PeerClass *class, uid_t uid) {
+  return GPOINTER_TO_UINT(g_hash_table_lookup(class->uids, GUINT_TO_POINTER(uid)));
 }
 
-static void set_uid_count(VarlinkServer *server, uid_t uid, unsigned count) {
+static void set_uid_count(PeerClass *class, uid_t uid, unsigned count) {
   if (count > 0)
-    g_hash_table_insert(server->uids, GUINT_TO_POINTER(uid), GUINT_TO_POINTER(count));
+    g_hash_table_insert(class->uids, GUINT_TO_POINTER(uid), GUINT_TO_POINTER(count));
   else
-    g_hash_table_remove(server->uids, GUINT_TO_POINTER(uid));
+    g_hash_table_remove(class->uids, GUINT_TO_POINTER(uid));
 }
 
-void server_uid_release(VarlinkServer *server, uid_t uid) {
-  set_uid_count(server, uid, count_uid(server, uid) - 1);
-  server->n_connections--;
+void uid_release(PeerClass *class, uid_t uid) {
+  set_uid_count(class, uid, count_uid(class, uid) - 1);
 }
 
 static Peer *read_peer(int fd) {
@@ -100,8 +99,9 @@ static void turn_away(const VarlinkServer *server, int fd, unsigned limit) {
 }
 
 static void welcome(VarlinkServer *server, int fd) {
-  const VarlinkLimits *limits = &server->limits;
+  const VarlinkPeerLimits *limits;
   Peer *peer = read_peer(fd);
+  PeerClass *class;
 
   if (!peer) {
     g_debug("varlink: a client's credentials cannot be had: %s", g_strerror(errno));
@@ -109,17 +109,19 @@ static void welcome(VarlinkServer *server, int fd) {
     return;
   }
 
-  if (server->n_connections >= limits->max_connections) {
+  class =
+      &server->classes[server->trust ? server->trust(&peer->public, server->trust_data) : VARLINK_TRUSTED];
+  limits = &class->limits;
+  if (class->lists[LIST_ALL].length >= limits->max_connections) {
     turn_away(server, fd, limits->max_connections);
     close(fd);
-  } else if (count_uid(server, peer->public.uid) >= limits->max_connections_per_uid) {
+  } else if (count_uid(class, peer->public.uid) >= limits->max_connections_per_uid) {
     turn_away(server, fd, limits->max_connections_per_uid);
     close(fd);
-  } else if (!connection_new(server, fd, peer)) {
+  } else if (!connection_new(server, class, fd, peer)) {
     close(fd);
   } else {
-    server->n_connections++;
-    set_uid_count(server, peer->public.uid, count_uid(server, peer->public.uid) + 1);
+    set_uid_count(class, peer->public.uid, count_uid(class, peer->public.uid) + 1);
   }
   g_rc_box_release(peer);
 }

@@ -73,6 +73,8 @@ bool varlink_call_message_parse(const char *data, size_t length, VarlinkCallMess
                                 GError **error) {
   g_auto(VarlinkCallMessage) message = {0};
 
+  if (!varlink_call_check_bounds(data, length, error))
+    return false;
   message.root = load_object(data, length, error);
   if (!message.root)
     return false;

@@ -11,8 +11,9 @@
 GQuark varlink_message_error_quark(void);
 
 typedef enum VarlinkMessageError {
-  VARLINK_MESSAGE_ERROR_JSON, /* not JSON, or a name twice in one object */
-  VARLINK_MESSAGE_ERROR_FORM  /* JSON, but no call or no reply */
+  VARLINK_MESSAGE_ERROR_JSON,  /* not JSON, or a name twice in one object */
+  VARLINK_MESSAGE_ERROR_FORM,  /* JSON, but no call or no reply */
+  VARLINK_MESSAGE_ERROR_BOUNDS /* a call past what varlink_call_check_bounds() takes */
 } VarlinkMessageError;
 
 /* A call as it came. The strings belong to `root`. */
@@ -38,6 +39,15 @@ typedef struct VarlinkReplyMessage {
 
 void varlink_reply_message_clear(VarlinkReplyMessage *message);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(VarlinkReplyMessage, varlink_reply_message_clear)
+
+/* What a call may consist of, beside its length: far more than any interface means to have. A parser makes up to a
+ * hundred bytes of one that stands for an empty object. */
+#define VARLINK_CALL_VALUES_MAX       4096
+#define VARLINK_CALL_DEPTH_MAX        32
+#define VARLINK_CALL_NUMBER_BYTES_MAX 256
+
+/* Looks at the bytes of a call without parsing them: whether it is worth it. Allocates nothing. */
+bool varlink_call_check_bounds(const char *data, size_t length, GError **error);
 
 /* `data` is one message without its NUL. Parameters may be left out, null or {}; keys that varlink does not
  * know are ignored. */

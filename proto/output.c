@@ -20,7 +20,23 @@ bool connection_is_clogged(const Connection *connection) {
   size_t n_chunks = connection->output ? connection->output->len - connection->output_first : 0;
 
   return connection->queued_bytes + n_chunks * CHUNK_OVERHEAD_BYTES >
-         connection->server->limits.max_queued_bytes;
+         connection->class->limits.max_queued_bytes;
+}
+
+/* One that many watchers share counts for each of them. */
+static size_t cost_of(const Chunk *chunk) {
+  return g_bytes_get_size(chunk->bytes) + CHUNK_OVERHEAD_BYTES;
+}
+
+static void take_chunk(Connection *connection, const Chunk *chunk) {
+  connection->output_bytes += cost_of(chunk);
+  connection->class->output_bytes += cost_of(chunk);
+}
+
+static void drop_chunk(Connection *connection, const Chunk *chunk) {
+  connection->output_bytes -= cost_of(chunk);
+  connection->class->output_bytes -= cost_of(chunk);
+  g_bytes_unref(chunk->bytes);
 }
 
 void connection_clear_output(Connection *connection) {
@@ -28,11 +44,29 @@ void connection_clear_output(Connection *connection) {
     return;
 
   for (size_t i = connection->output_first; i < connection->output->len; i++)
-    g_bytes_unref(g_array_index(connection->output, Chunk, i).bytes);
+    drop_chunk(connection, &g_array_index(connection->output, Chunk, i));
   g_array_unref(connection->output);
   connection->output = NULL;
   connection->output_first = 0;
   connection->queued_bytes = 0;
+}
+
+/* All of a class may hold so much together. Past that, whoever has most of it loses it, and the connection with it:
+ * answers that nobody reads do not cost others theirs. */
+static void keep_below_limit(PeerClass *class) {
+  while (class->output_bytes > class->limits.max_output_bytes) {
+    Connection *most = NULL;
+
+    for (Connection *each = class->lists[LIST_ALL].first; each; each = each->links[LIST_ALL].next)
+      if (!most || each->output_bytes > most->output_bytes)
+        most = each;
+    if (!most || most->output_bytes == 0)
+      return;
+    g_debug("varlink: a client of uid %u left %zu bytes of answers unread, and there is no more room",
+            (unsigned)most->peer->public.uid, most->output_bytes);
+    connection_clear_output(most);
+    connection_break(most);
+  }
 }
 
 /* Keeps `owner`, of which `data` is the end, or a copy. */
@@ -52,6 +86,8 @@ static void enqueue(Connection *connection, const char *data, size_t length, GBy
   }
   g_array_append_val(connection->output, chunk);
   connection->queued_bytes += length;
+  take_chunk(connection, &chunk);
+  keep_below_limit(connection->class);
 }
 
 /* What of it the kernel took; a connection that is gone takes all. */
@@ -134,7 +170,7 @@ static void forget_written(Connection *connection, size_t written) {
       break;
     }
     written -= left;
-    g_bytes_unref(chunk->bytes);
+    drop_chunk(connection, chunk);
     connection->output_first++;
   }
 

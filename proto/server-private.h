@@ -22,7 +22,8 @@ typedef struct Poll {
 
 struct Listener {
   Poll poll;
-  char *path; /* NULL: not made by us, so not to be removed by us */
+  bool waited_for; /* somebody connects */
+  char *path;      /* NULL: not made by us, so not to be removed by us */
   dev_t dev;
   ino_t ino;
 };
@@ -44,40 +45,61 @@ typedef struct Method {
   const Service *service;
 } Method;
 
-/* A connection's place in one of the server's lists. */
+/* A connection's place in one of the lists of its class. */
 typedef struct Link {
   Connection *next;
   Connection *previous;
   bool linked;
 } Link;
 
-typedef enum ListKind { LIST_ALL, LIST_READY, LIST_PARTIAL, N_LISTS } ListKind;
+typedef enum ListKind {
+  LIST_ALL,
+  LIST_EVENTS,
+  LIST_READY,
+  LIST_PARTIAL,
+  LIST_STARVED,
+  LIST_LINGER,
+  N_LISTS
+} ListKind;
 
 typedef struct List {
   Connection *first;
   Connection *last;
+  size_t length;
 } List;
+
+/* The connections of all peers that are trusted, or of all strangers. */
+typedef struct PeerClass {
+  VarlinkPeerLimits limits;
+  GHashTable *uids; /* uid → number of connections */
+  List lists[N_LISTS];
+  size_t input_bytes;  /* that framings have allocated */
+  size_t output_bytes; /* in chunks, with what these cost */
+} PeerClass;
 
 struct VarlinkServer {
   GMainContext *context;
   GSource *source; /* one for all: the main loop sees one fd, whatever the number of connections */
   int epoll_fd;
   VarlinkServiceInfo info;
-  VarlinkLimits limits;
+  unsigned partial_message_timeout_ms;
   char *overload_error;
   VarlinkAuthorizeFunc authorize;
   gpointer authorize_data;
+  VarlinkTrustFunc trust;
+  gpointer trust_data;
   GPtrArray *listeners;
   GPtrArray *services;    /* in the order in which GetInfo tells them */
   GHashTable *methods;    /* full name → Method */
   GHashTable *interfaces; /* name → Service */
-  GHashTable *uids;       /* uid → number of connections */
-  unsigned n_connections;
+  PeerClass classes[VARLINK_N_TRUSTS];
   bool dispatching;
-  List lists[N_LISTS];
   Connection *graveyard; /* closed in this round; events that were fetched may still point there */
   bool accepting;        /* false: out of descriptors, tried again at `accept_again_us` */
   int64_t accept_again_us;
+  bool memory_lent;     /* much was buffered since free memory was given back */
+  int64_t give_back_us; /* when that is done, or 0; and when it was last done */
+  int64_t gave_back_us;
   bool accept_failed;  /* has been said, and is not said again before it got better */
   GByteArray *scratch; /* one message being encoded */
   GByteArray *cork;    /* the answers of the connection that is being handled */
@@ -102,17 +124,23 @@ struct Connection {
   Poll poll;
   uint32_t events; /* that epoll knows of */
   VarlinkServer *server;
+  PeerClass *class;
   Link links[N_LISTS];
+  uint32_t pending_events; /* in LIST_EVENTS: fetched, and not handled yet */
   Connection *next_dead;
   Peer *peer;
   VarlinkFraming framing;
+  size_t input_bytes;  /* of the framing, as the class counts it */
   VarlinkCall *call;   /* the one that is being answered; not a reference */
   GArray *output;      /* Chunk; NULL while nothing waits */
   size_t output_first; /* chunks before it are gone */
   size_t queued_bytes;
+  size_t output_bytes;      /* what the class counts: a chunk is whole until its last byte has gone */
   bool corked;              /* its answers are being collected in the server's cork */
   int64_t partial_until_us; /* in LIST_PARTIAL: when the message that has begun must be whole */
+  int64_t linger_until_us;  /* in LIST_LINGER: when it is closed; nothing is read meanwhile */
   bool peer_wrote_all;      /* it will send no more, but may still read */
+  bool gave_up;             /* it sent what is no call: nothing more is read */
   bool hung_up;             /* it is gone altogether */
   bool broken;              /* to be closed at the next round */
 };
@@ -131,24 +159,26 @@ struct VarlinkCall {
 };
 
 /* server.c */
-void server_list_add(VarlinkServer *server, ListKind kind, Connection *connection);
-void server_list_remove(VarlinkServer *server, ListKind kind, Connection *connection);
-void server_uid_release(VarlinkServer *server, uid_t uid);
+void list_add(ListKind kind, Connection *connection);
+void list_remove(ListKind kind, Connection *connection);
 
 /* listen.c */
 void server_accept(VarlinkServer *server, Listener *listener);
 void server_resume_accepting(VarlinkServer *server);
+void uid_release(PeerClass *class, uid_t uid);
 void listener_free(gpointer data);
 
 /* service.c */
 bool service_add(VarlinkServer *server);
 
 /* connection.c */
-bool connection_new(VarlinkServer *server, int fd, Peer *peer);
+bool connection_new(VarlinkServer *server, PeerClass *class, int fd, Peer *peer);
 void connection_close(Connection *connection, bool tell);
 void connection_free(Connection *connection);
 void connection_handle_event(Connection *connection, uint32_t events);
 void connection_continue(Connection *connection);
+void connection_end_linger(Connection *connection);
+void connection_feed_starved(PeerClass *class);
 void connection_watch_output(Connection *connection);
 void connection_answered(Connection *connection);
 void connection_break(Connection *connection);

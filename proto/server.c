@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <gio/gio.h>
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -13,13 +14,22 @@
  * in each round, so a source for each of some thousand watchers would make each call of anybody slow; epoll
  * tells only what is to be done.
  *
- * One round (dispatch): fetch events, hand them to listeners (listen.c) and connections (connection.c); go on
- * with connections that can without an event (LIST_READY); end messages that took too long to come
- * (LIST_PARTIAL, which is in the order of its deadlines because all have the same timeout); try to accept
- * again after running out of descriptors; free what was closed. Methods run only within this. They may be
- * answered from anywhere on the same thread. */
+ * One round (dispatch): fetch events, and put connections that have one into LIST_EVENTS. Then each class of peers
+ * has its turn, the trusted ones first: connections with events, and between them those that can go on without one
+ * (LIST_READY). A class has so much time; whoever is left is first in the next round, so that neither the program's
+ * timers nor the other class wait for long, whatever one class sends. After that: end messages that took too long to
+ * come (LIST_PARTIAL, which is in the order of its deadlines because all have the same timeout; so is LIST_LINGER);
+ * read on where there was no room (LIST_STARVED); accept (listen.c), also where descriptors had run out; free what was
+ * closed. Methods run only within this. They may be answered from anywhere on the same thread. */
 
 #define EVENTS_AT_ONCE 128
+
+/* Events are small things; what is long is done when a connection is taken from LIST_READY. */
+#define EVENTS_FOR_ONE_READY 8
+
+/* So much buffered at a time is worth an effort to give the memory back. */
+#define MUCH_BYTES         ((size_t)4 << 20)
+#define GIVE_BACK_PAUSE_US G_USEC_PER_SEC
 
 typedef struct ServerSource {
   GSource source;
@@ -27,8 +37,8 @@ typedef struct ServerSource {
   gpointer tag;
 } ServerSource;
 
-void server_list_add(VarlinkServer *server, ListKind kind, Connection *connection) {
-  List *list = &server->lists[kind];
+void list_add(ListKind kind, Connection *connection) {
+  List *list = &connection->class->lists[kind];
   Link *link = &connection->links[kind];
 
   if (link->linked)
@@ -39,10 +49,11 @@ void server_list_add(VarlinkServer *server, ListKind kind, Connection *connectio
   else
     list->first = connection;
   list->last = connection;
+  list->length++;
 }
 
-void server_list_remove(VarlinkServer *server, ListKind kind, Connection *connection) {
-  List *list = &server->lists[kind];
+void list_remove(ListKind kind, Connection *connection) {
+  List *list = &connection->class->lists[kind];
   Link *link = &connection->links[kind];
 
   if (!link->linked)
@@ -56,19 +67,29 @@ void server_list_remove(VarlinkServer *server, ListKind kind, Connection *connec
   else
     list->last = link->previous;
   *link = (Link){0};
+  list->length--;
 }
 
 /* When something is to be done without an event, or -1. */
 static int64_t next_deadline(const VarlinkServer *server) {
-  const Connection *partial = server->lists[LIST_PARTIAL].first;
   int64_t deadline = -1;
 
-  if (server->lists[LIST_READY].first)
-    return 0;
-  if (partial)
-    deadline = partial->partial_until_us;
+  for (size_t i = 0; i < G_N_ELEMENTS(server->classes); i++) {
+    const List *lists = server->classes[i].lists;
+    const Connection *partial = lists[LIST_PARTIAL].first;
+    const Connection *lingering = lists[LIST_LINGER].first;
+
+    if (lists[LIST_READY].first || lists[LIST_EVENTS].first)
+      return 0;
+    if (partial && (deadline < 0 || partial->partial_until_us < deadline))
+      deadline = partial->partial_until_us;
+    if (lingering && (deadline < 0 || lingering->linger_until_us < deadline))
+      deadline = lingering->linger_until_us;
+  }
   if (!server->accepting && (deadline < 0 || server->accept_again_us < deadline))
     deadline = server->accept_again_us;
+  if (server->give_back_us > 0 && (deadline < 0 || server->give_back_us < deadline))
+    deadline = server->give_back_us;
   return deadline;
 }
 
@@ -94,14 +115,17 @@ static gboolean source_check(GSource *source) {
          (deadline >= 0 && deadline <= g_source_get_time(source));
 }
 
-static void end_late_messages(VarlinkServer *server) {
+static void end_late_messages(PeerClass *class) {
   Connection *connection;
 
-  while ((connection = server->lists[LIST_PARTIAL].first) &&
+  while ((connection = class->lists[LIST_PARTIAL].first) &&
          connection->partial_until_us <= g_get_monotonic_time()) {
     g_debug("varlink: a client of uid %u did not end its message", (unsigned)connection->peer->public.uid);
     connection_close(connection, true);
   }
+  while ((connection = class->lists[LIST_LINGER].first) &&
+         connection->linger_until_us <= g_get_monotonic_time())
+    connection_end_linger(connection);
 }
 
 static void bury(VarlinkServer *server) {
@@ -113,40 +137,106 @@ static void bury(VarlinkServer *server) {
   }
 }
 
-static gboolean source_dispatch(GSource *source, GSourceFunc callback, gpointer user_data) {
-  VarlinkServer *server = ((ServerSource *)source)->server;
+/* Into a list of ours: epoll tells the same ones first each time, and so of those that the time is not enough for. */
+static void fetch_events(VarlinkServer *server) {
   struct epoll_event events[EVENTS_AT_ONCE];
-  Connection *last;
-  int n;
+  int n = epoll_wait(server->epoll_fd, events, EVENTS_AT_ONCE, 0);
 
-  g_return_val_if_fail(!server->dispatching, G_SOURCE_CONTINUE);
-  server->dispatching = true;
-  n = epoll_wait(server->epoll_fd, events, EVENTS_AT_ONCE, 0);
   for (int i = 0; i < n; i++) {
     Poll *poll = events[i].data.ptr;
 
-    if (poll->fd < 0)
-      continue;
-    if (poll->kind == POLL_LISTENER)
-      server_accept(server, (Listener *)poll);
-    else
-      connection_handle_event((Connection *)poll, events[i].events);
+    if (poll->kind == POLL_LISTENER) {
+      ((Listener *)poll)->waited_for = true;
+    } else {
+      Connection *connection = (Connection *)poll;
+
+      connection->pending_events |= events[i].events;
+      list_add(LIST_EVENTS, connection);
+    }
   }
+}
 
-  /* What becomes ready meanwhile waits for the next round, behind the events of the others. */
-  last = server->lists[LIST_READY].last;
-  while (last) {
-    Connection *connection = server->lists[LIST_READY].first;
+/* After the others' events: who has hung up has made room by then. */
+static void accept_new(VarlinkServer *server) {
+  for (guint i = 0; i < server->listeners->len; i++) {
+    Listener *listener = server->listeners->pdata[i];
 
-    connection_continue(connection);
-    if (connection == last)
+    if (listener->waited_for)
+      server_accept(server, listener);
+    listener->waited_for = false;
+  }
+}
+
+static void handle_next_event(PeerClass *class) {
+  Connection *connection = class->lists[LIST_EVENTS].first;
+  uint32_t events = connection->pending_events;
+
+  list_remove(LIST_EVENTS, connection);
+  connection->pending_events = 0;
+  connection_handle_event(connection, events);
+}
+
+/* Each connection in turn; small calls pass long ones. What becomes ready meanwhile waits for the next round, behind the events of the others. */
+static void run_class(PeerClass *class) {
+  int64_t until_us = g_get_monotonic_time() + class->limits.max_round_us;
+  size_t n_ready = class->lists[LIST_READY].length;
+
+  while (n_ready > 0 || class->lists[LIST_EVENTS].first) {
+    for (unsigned i = 0; i < EVENTS_FOR_ONE_READY && class->lists[LIST_EVENTS].first; i++)
+      handle_next_event(class);
+    /* Fewer may be left: handling an event may close one of them. */
+    if (n_ready > 0 && class->lists[LIST_READY].first) {
+      n_ready--;
+      connection_continue(class->lists[LIST_READY].first);
+    } else {
+      n_ready = 0;
+    }
+    if (g_get_monotonic_time() >= until_us)
       break;
   }
+}
 
-  end_late_messages(server);
+/* What was freed in small pieces stays with the program, unless the C library is told to look for whole pages. That takes
+ * some milliseconds, so not at once after each burst. */
+static void give_memory_back(VarlinkServer *server) {
+  int64_t now_us = g_get_monotonic_time();
+  size_t held = 0;
+
+  for (size_t i = 0; i < G_N_ELEMENTS(server->classes); i++)
+    held += server->classes[i].input_bytes + server->classes[i].output_bytes;
+  if (held > MUCH_BYTES)
+    server->memory_lent = true;
+  server->give_back_us = server->memory_lent && held < MUCH_BYTES / 4
+                             ? MAX(now_us, server->gave_back_us + GIVE_BACK_PAUSE_US)
+                             : 0;
+  if (server->give_back_us == 0 || server->give_back_us > now_us)
+    return;
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  server->memory_lent = false;
+  server->give_back_us = 0;
+  server->gave_back_us = now_us;
+}
+
+static gboolean source_dispatch(GSource *source, GSourceFunc callback, gpointer user_data) {
+  VarlinkServer *server = ((ServerSource *)source)->server;
+
+  g_return_val_if_fail(!server->dispatching, G_SOURCE_CONTINUE);
+  server->dispatching = true;
+  fetch_events(server);
+  for (size_t i = 0; i < G_N_ELEMENTS(server->classes); i++) {
+    PeerClass *class = &server->classes[i];
+
+    run_class(class);
+    end_late_messages(class);
+    connection_feed_starved(class);
+  }
+  accept_new(server);
   if (!server->accepting && server->accept_again_us <= g_get_monotonic_time())
     server_resume_accepting(server);
   bury(server);
+  give_memory_back(server);
   server->dispatching = false;
   return G_SOURCE_CONTINUE;
 }
@@ -157,19 +247,55 @@ static GSourceFuncs source_funcs = {
     .dispatch = source_dispatch,
 };
 
-static void set_limits(VarlinkLimits *limits, const VarlinkLimits *wanted) {
-  if (wanted)
-    *limits = *wanted;
-  if (limits->max_message_bytes == 0)
-    limits->max_message_bytes = (size_t)16 * 1024 * 1024;
-  if (limits->max_queued_bytes == 0)
-    limits->max_queued_bytes = (size_t)16 * 1024 * 1024;
-  if (limits->max_connections == 0)
-    limits->max_connections = 4096;
-  if (limits->max_connections_per_uid == 0)
-    limits->max_connections_per_uid = 1024;
-  if (limits->partial_message_timeout_ms == 0)
-    limits->partial_message_timeout_ms = 30000;
+#define KIB(n) ((size_t)(n) << 10)
+#define MIB(n) ((size_t)(n) << 20)
+
+/* Sizes of messages: the largest call that makes sense, a drain to 64 targets, has some 130 KiB. jansson takes some
+ * 15 ms for each MiB of one string. What strangers may hold together is what all of them may send at once. */
+static const VarlinkPeerLimits default_limits[] = {
+    [VARLINK_TRUSTED] = {.max_message_bytes = KIB(256),
+                         .max_queued_bytes = MIB(4),
+                         .max_connections = 4096,
+                         .max_connections_per_uid = 1024,
+                         .max_input_bytes = MIB(16),
+                         .max_output_bytes = MIB(48),
+                         .max_round_us = 10000},
+    [VARLINK_STRANGER] = {.max_message_bytes = KIB(64),
+                          .max_queued_bytes = KIB(256),
+                          .max_connections = 128,
+                          .max_connections_per_uid = 16,
+                          .max_input_bytes = MIB(8),
+                          .max_output_bytes = MIB(8),
+                          .max_round_us = 5000,
+                          .linger_ms = 250},
+};
+
+#define OR_DEFAULT(field)                                                                                    \
+  if (limits->field == 0)                                                                                    \
+  limits->field = otherwise->field
+
+static void fill_in(VarlinkPeerLimits *limits, const VarlinkPeerLimits *otherwise) {
+  OR_DEFAULT(max_message_bytes);
+  OR_DEFAULT(max_queued_bytes);
+  OR_DEFAULT(max_connections);
+  OR_DEFAULT(max_connections_per_uid);
+  OR_DEFAULT(max_input_bytes);
+  OR_DEFAULT(max_output_bytes);
+  OR_DEFAULT(max_round_us);
+  OR_DEFAULT(linger_ms);
+}
+
+static void set_limits(VarlinkServer *server, const VarlinkLimits *wanted) {
+  for (size_t i = 0; i < G_N_ELEMENTS(server->classes); i++) {
+    PeerClass *class = &server->classes[i];
+
+    if (wanted)
+      class->limits = wanted->of[i];
+    fill_in(&class->limits, &default_limits[i]);
+    class->uids = g_hash_table_new(NULL, NULL);
+  }
+  server->partial_message_timeout_ms =
+      wanted && wanted->partial_message_timeout_ms > 0 ? wanted->partial_message_timeout_ms : 30000;
 }
 
 static void service_free(gpointer data) {
@@ -197,13 +323,12 @@ VarlinkServer *varlink_server_new(GMainContext *context, const VarlinkServiceInf
       .version = g_strdup(info->version ? info->version : ""),
       .url = g_strdup(info->url ? info->url : ""),
   };
-  set_limits(&server->limits, limits);
+  set_limits(server, limits);
   server->accepting = true;
   server->listeners = g_ptr_array_new_with_free_func(listener_free);
   server->services = g_ptr_array_new_with_free_func(service_free);
   server->methods = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, method_free);
   server->interfaces = g_hash_table_new(g_str_hash, g_str_equal);
-  server->uids = g_hash_table_new(NULL, NULL);
   server->scratch = g_byte_array_new();
   server->cork = g_byte_array_new();
   server->read_buffer = g_malloc(READ_BYTES);
@@ -230,8 +355,13 @@ void varlink_server_free(VarlinkServer *server) {
   if (!server)
     return;
 
-  while (server->lists[LIST_ALL].first)
-    connection_close(server->lists[LIST_ALL].first, false);
+  for (size_t i = 0; i < G_N_ELEMENTS(server->classes); i++) {
+    PeerClass *class = &server->classes[i];
+
+    while (class->lists[LIST_ALL].first)
+      connection_close(class->lists[LIST_ALL].first, false);
+    g_hash_table_unref(class->uids);
+  }
   bury(server);
   g_source_destroy(server->source);
   g_source_unref(server->source);
@@ -240,7 +370,6 @@ void varlink_server_free(VarlinkServer *server) {
 
   g_hash_table_unref(server->methods);
   g_hash_table_unref(server->interfaces);
-  g_hash_table_unref(server->uids);
   g_ptr_array_unref(server->services);
   g_byte_array_unref(server->scratch);
   g_byte_array_unref(server->cork);
@@ -258,13 +387,26 @@ void varlink_server_set_authorize(VarlinkServer *server, VarlinkAuthorizeFunc fu
   server->authorize_data = user_data;
 }
 
+void varlink_server_set_trust(VarlinkServer *server, VarlinkTrustFunc func, gpointer user_data) {
+  server->trust = func;
+  server->trust_data = user_data;
+}
+
 void varlink_server_set_overload_error(VarlinkServer *server, const char *name) {
   g_free(server->overload_error);
   server->overload_error = g_strdup(name);
 }
 
 unsigned varlink_server_get_n_connections(const VarlinkServer *server) {
-  return server->n_connections;
+  unsigned n = 0;
+
+  for (size_t i = 0; i < G_N_ELEMENTS(server->classes); i++)
+    n += (unsigned)server->classes[i].lists[LIST_ALL].length;
+  return n;
+}
+
+size_t varlink_server_get_buffered_bytes(const VarlinkServer *server, VarlinkTrust trust) {
+  return server->classes[trust].input_bytes + server->classes[trust].output_bytes;
 }
 
 static void add_method(VarlinkServer *server, const Service *service, const VarlinkMember *member) {

@@ -31,13 +31,33 @@ typedef struct VarlinkServiceInfo {
   const char *url;
 } VarlinkServiceInfo;
 
-/* Each can be reached by a client; reaching it is answered by a named error or ends that client's connection
- * only. 0 takes the default that is given here. */
+/* Peers come in two classes, which share nothing that can run out: those whom the service trusts, and strangers. */
+typedef enum VarlinkTrust { VARLINK_TRUSTED, VARLINK_STRANGER, VARLINK_N_TRUSTS } VarlinkTrust;
+
+/* What the peers of a class may take. Each can be reached by a client; reaching it is answered by a named error, makes
+ * it wait, or ends that client's connection only. 0 takes the default: the first number for trusted peers, the second for
+ * strangers. */
+typedef struct VarlinkPeerLimits {
+  /* 256 KiB, 64 KiB: one message in; longer ones end the connection. */
+  size_t max_message_bytes;
+  /* 4 MiB, 256 KiB: unsent output of a connection past which it reads no more calls. */
+  size_t max_queued_bytes;
+  /* 4096, 128 */
+  unsigned max_connections;
+  /* 1024, 16 */
+  unsigned max_connections_per_uid;
+  /* 16 MiB, 8 MiB: received by all of them; past it, messages that have begun go on one after the other. */
+  size_t max_input_bytes;
+  /* 48 MiB, 8 MiB: unsent, of all of them; past it, whoever holds most is disconnected. */
+  size_t max_output_bytes;
+  /* 10,000, 5,000: in one round of the loop, but for the call that is being handled then. */
+  unsigned max_round_us;
+  /* 0, 250: who sent what is no call is disconnected after so long, and cannot do it again before. */
+  unsigned linger_ms;
+} VarlinkPeerLimits;
+
 typedef struct VarlinkLimits {
-  size_t max_message_bytes; /* 16 MiB: one message in; longer ones end the connection */
-  size_t max_queued_bytes;  /* 16 MiB: unsent output of a connection past which it reads no more calls */
-  unsigned max_connections; /* 4096 */
-  unsigned max_connections_per_uid;    /* 1024 */
+  VarlinkPeerLimits of[VARLINK_N_TRUSTS];
   unsigned partial_message_timeout_ms; /* 30,000: half a message and then silence ends the connection */
 } VarlinkLimits;
 
@@ -51,6 +71,9 @@ typedef void (*VarlinkMethodFunc)(VarlinkCall *call, json_t *parameters, gpointe
 /* May this peer make this call? Asked before the parameters are looked at, of methods that are served; not of
  * org.varlink.service, which is open to all. */
 typedef bool (*VarlinkAuthorizeFunc)(const VarlinkPeer *peer, const char *method, gpointer user_data);
+
+/* Which class is it of? Asked once, when it connects. */
+typedef VarlinkTrust (*VarlinkTrustFunc)(const VarlinkPeer *peer, gpointer user_data);
 
 typedef struct VarlinkMethod {
   const char *name;       /* without the interface: "Start" */
@@ -68,6 +91,9 @@ void varlink_server_free(VarlinkServer *server);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(VarlinkServer, varlink_server_free)
 
 void varlink_server_set_authorize(VarlinkServer *server, VarlinkAuthorizeFunc func, gpointer user_data);
+
+/* Without it all are trusted. */
+void varlink_server_set_trust(VarlinkServer *server, VarlinkTrustFunc func, gpointer user_data);
 
 /* What a client is answered that comes when a limit on connections is reached, before it is disconnected: an
  * error by its full name, with the parameter `limit: int`. Without a name it is only disconnected. */
@@ -89,6 +115,9 @@ bool varlink_server_listen_path(VarlinkServer *server, const char *path, mode_t 
                                 GError **error);
 
 unsigned varlink_server_get_n_connections(const VarlinkServer *server);
+
+/* What is held for all connections of a class: received and not taken yet, sent and not gone yet. */
+size_t varlink_server_get_buffered_bytes(const VarlinkServer *server, VarlinkTrust trust);
 
 VarlinkCall *varlink_call_ref(VarlinkCall *call);
 void varlink_call_unref(VarlinkCall *call);

@@ -78,7 +78,6 @@ static void await_ready(int fd) {
     if (poll(&poll_fd, 1, PATIENCE_MS) != 1 || recv(fd, message, sizeof message - 1, 0) < 0)
       die("the daemon does not serve");
   } while (!strstr(message, "READY=1"));
-  close(fd);
 }
 
 static void run(const Daemon *daemon, const char *notify) {
@@ -86,6 +85,7 @@ static void run(const Daemon *daemon, const char *notify) {
   const char *program = options->program ? options->program : g_getenv("HANDOFFD_FAKE");
   g_autofree char *log = g_build_filename(daemon->directory, "log", NULL);
   g_autofree char *scripted = g_strdup_printf("fake://%s?host=a", daemon->control);
+  g_autofree char *watchdog_us = g_strdup_printf("%u000", options->watchdog_ms);
   int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -93,7 +93,10 @@ static void run(const Daemon *daemon, const char *notify) {
   dup2(fd, STDERR_FILENO);
   setenv("NOTIFY_SOCKET", notify, 1);
   setenv("FAKE_CONTROL", daemon->control, 1);
+  unsetenv("WATCHDOG_PID");
   unsetenv("WATCHDOG_USEC");
+  if (options->watchdog_ms > 0)
+    setenv("WATCHDOG_USEC", watchdog_us, 1);
   unsetenv("LISTEN_FDS");
   execl(program, "handoffd", "--config", daemon->config, "--socket", daemon->socket, "--state-dir",
         daemon->state_directory, "--libvirt-uri", options->libvirt_uri ? options->libvirt_uri : scripted,
@@ -111,11 +114,21 @@ void daemon_start(Daemon *daemon) {
   if (daemon->pid == 0)
     run(daemon, notify);
   await_ready(fd);
+  if (daemon->options.watchdog_ms > 0)
+    daemon->notify_fd = fd;
+  else
+    close(fd);
 }
 
 void daemon_kill(Daemon *daemon) {
-  kill(daemon->pid, SIGKILL);
-  waitpid(daemon->pid, NULL, 0);
+  if (daemon->pid > 0) {
+    kill(daemon->pid, SIGKILL);
+    waitpid(daemon->pid, NULL, 0);
+  }
+  daemon->pid = 0;
+  if (daemon->notify_fd >= 0)
+    close(daemon->notify_fd);
+  daemon->notify_fd = -1;
 }
 
 Daemon *daemon_new(const DaemonOptions *options) {
@@ -124,6 +137,7 @@ Daemon *daemon_new(const DaemonOptions *options) {
   g_autofree char *text = NULL;
 
   daemon->options = *options;
+  daemon->notify_fd = -1;
   daemon->directory = g_build_filename(base ? base : "/var/tmp", "handoffd-bench-XXXXXX", NULL);
   if (!g_mkdtemp(daemon->directory))
     die("%s: %s", daemon->directory, g_strerror(errno));
@@ -229,6 +243,7 @@ Memory daemon_memory(const Daemon *daemon) {
       .shared = sum_lines(rollup, "Shared_Clean") + sum_lines(rollup, "Shared_Dirty"),
       .anonymous = sum_lines(rollup, "Anonymous"),
       .threads = sum_lines(status, "Threads"),
+      .peak_rss = sum_lines(status, "VmHWM"),
   };
 }
 

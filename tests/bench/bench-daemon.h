@@ -16,6 +16,7 @@ typedef struct DaemonOptions {
   unsigned domains;        /* vm0, vm1, … on host a */
   gint64 memory_bytes;     /* of each */
   gint64 link_bytes_per_s;
+  unsigned watchdog_ms; /* 0: none; else the service manager's socket stays open in notify_fd */
 } DaemonOptions;
 
 typedef struct Daemon {
@@ -25,7 +26,8 @@ typedef struct Daemon {
   char *control;
   char *state_directory;
   char *config;
-  pid_t pid;
+  pid_t pid; /* 0: none runs */
+  int notify_fd;
 } Daemon;
 
 /* The strings of `options` are borrowed. */
@@ -56,6 +58,7 @@ typedef struct Memory {
   long shared;        /* program and libraries, mostly */
   long anonymous;     /* its own data */
   long threads;
+  long peak_rss;
 } Memory;
 
 Memory daemon_memory(const Daemon *daemon);

@@ -85,6 +85,13 @@ static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user
   return !fixture->deny;
 }
 
+static VarlinkTrust trust(const VarlinkPeer *peer, gpointer user_data) {
+  const Fixture *fixture = user_data;
+
+  assert_int_equal(peer->uid, getuid());
+  return fixture->strangers ? VARLINK_STRANGER : VARLINK_TRUSTED;
+}
+
 void fixture_start(Fixture *fixture, const VarlinkLimits *limits) {
   static const VarlinkServiceInfo info = {.vendor = "v", .product = "p", .version = "1", .url = "u"};
   static const VarlinkMethod methods[] = {
@@ -103,6 +110,7 @@ void fixture_start(Fixture *fixture, const VarlinkLimits *limits) {
   fixture->server = varlink_server_new(fixture->context, &info, limits);
   varlink_server_set_overload_error(fixture->server, TEST_OVERLOAD);
   varlink_server_set_authorize(fixture->server, authorize, fixture);
+  varlink_server_set_trust(fixture->server, trust, fixture);
   assert_true(varlink_server_add_interface(fixture->server, description, methods, G_N_ELEMENTS(methods),
                                            fixture, &error));
   assert_true(varlink_server_listen_path(fixture->server, fixture->path, 0600, (gid_t)-1, &error));

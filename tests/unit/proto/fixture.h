@@ -16,6 +16,7 @@ typedef struct Fixture {
   GPtrArray *kept; /* calls of Keep and Stream, each a reference */
   GString *log;    /* "closed ", "drained ", what was called */
   bool deny;
+  bool strangers;   /* who connects now is one */
   VarlinkPeer peer; /* of the last call; groups not kept */
 } Fixture;
 

@@ -66,6 +66,33 @@ static void byte_by_byte(void **state) {
   varlink_framing_clear(&framing);
 }
 
+static void memory_is_given_back(void **state) {
+  enum { LONG = 100000 };
+  g_autofree char *text = g_strnfill(LONG, 'x');
+  VarlinkFraming framing;
+  char *message;
+  size_t length;
+
+  varlink_framing_init(&framing, LONG);
+  for (size_t sent = 0; sent < LONG; sent += 1000) {
+    varlink_framing_push(&framing, text, 1000);
+    assert_false(varlink_framing_has_more(&framing));
+  }
+  varlink_framing_push(&framing, "\0begun", 1);
+  assert_true(varlink_framing_has_more(&framing));
+  assert_true(framing.allocated <= LONG + 1);
+  varlink_framing_push(&framing, "begun", 5);
+  assert_int_equal(varlink_framing_next(&framing, &message, &length), VARLINK_FRAMING_MESSAGE);
+  assert_int_equal(length, LONG);
+  varlink_framing_release(&framing);
+  assert_true(framing.allocated <= 4096);
+  varlink_framing_push(&framing, "", 1);
+  assert_next(&framing, "begun");
+  varlink_framing_release(&framing);
+  assert_true(framing.allocated <= 4096);
+  varlink_framing_clear(&framing);
+}
+
 static void nul_flood(void **state) {
   static const char nuls[4096];
   VarlinkFraming framing;
@@ -160,6 +187,7 @@ int main(void) {
       ROW("a message over the limit is refused for good when its end came too", over_the_limit_ended),
       ROW("a long message in small pieces costs linear time", long_message_in_small_pieces),
       ROW("an unfinished rest moves to the front and the buffer stays small", a_rest_moves_to_the_front),
+      ROW("after a long message its memory is given back, and what has begun is kept", memory_is_given_back),
   };
 
   return cmocka_run_group_tests_name("framing", tests, NULL, NULL);

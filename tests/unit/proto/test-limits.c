@@ -42,11 +42,11 @@ static void connection_limit(const VarlinkLimits *limits) {
 }
 
 static void too_many_connections(void **state) {
-  connection_limit(&(VarlinkLimits){.max_connections = 3});
+  connection_limit(&(VarlinkLimits){.of[VARLINK_TRUSTED].max_connections = 3});
 }
 
 static void too_many_of_one_uid(void **state) {
-  connection_limit(&(VarlinkLimits){.max_connections_per_uid = 3});
+  connection_limit(&(VarlinkLimits){.of[VARLINK_TRUSTED].max_connections_per_uid = 3});
 }
 
 static void our_client_hears_why(void **state) {
@@ -56,7 +56,7 @@ static void our_client_hears_why(void **state) {
   g_autoptr(VarlinkClient) client = NULL;
   int fd;
 
-  fixture_start(&fixture, &(VarlinkLimits){.max_connections = 1});
+  fixture_start(&fixture, &(VarlinkLimits){.of[VARLINK_TRUSTED].max_connections = 1});
   fd = fixture_connect(&fixture);
   client = varlink_client_connect(fixture.path, &error);
   assert_non_null(client);
@@ -71,7 +71,7 @@ static void message_too_long(void **state) {
   Fixture fixture;
   int fd;
 
-  fixture_start(&fixture, &(VarlinkLimits){.max_message_bytes = 100});
+  fixture_start(&fixture, &(VarlinkLimits){.of[VARLINK_TRUSTED].max_message_bytes = 100});
   fd = fixture_connect(&fixture);
   g_autofree char *call = g_strnfill(101, 'x');
   fixture_exchange(&fixture, fd, ECHO("1"), TEXT("1"));
@@ -130,7 +130,7 @@ static void slow_reader_of_answers(void **state) {
   size_t handled, n = 0;
   int fd, other;
 
-  fixture_start(&fixture, &(VarlinkLimits){.max_queued_bytes = 100000});
+  fixture_start(&fixture, &(VarlinkLimits){.of[VARLINK_TRUSTED].max_queued_bytes = 100000});
   fd = fixture_connect(&fixture);
   other = fixture_connect(&fixture);
   for (int i = 0; i < SENT; i++)
@@ -156,7 +156,7 @@ static void slow_reader_who_hangs_up(void **state) {
   g_autoptr(GString) calls = g_string_new(NULL);
   int fd;
 
-  fixture_start(&fixture, &(VarlinkLimits){.max_queued_bytes = 100000});
+  fixture_start(&fixture, &(VarlinkLimits){.of[VARLINK_TRUSTED].max_queued_bytes = 100000});
   fd = fixture_connect(&fixture);
   for (int i = 0; i < 200; i++)
     g_string_append(calls, CALL("Big", ",'parameters':{'size':10000}"));
@@ -178,6 +178,21 @@ static void a_large_answer_is_cut_and_whole(void **state) {
   text = fixture_read(&fixture, fd);
   assert_int_equal(strlen(text), strlen(TEXT("")) + 5000000 + strlen(TEXT("1")));
   assert_true(g_str_has_suffix(text, "x'}}|" TEXT("1")));
+  close(fd);
+  fixture_stop(&fixture);
+}
+
+static void garbage_after_calls(void **state) {
+  Fixture fixture;
+  g_autofree char *text = NULL;
+  int fd;
+
+  fixture_start(&fixture, NULL);
+  fd = fixture_connect(&fixture);
+  fixture_send(&fixture, fd, ECHO("1") CALL("Big", ",'parameters':{'size':1000000}") "garbage|" ECHO("2"));
+  text = fixture_read(&fixture, fd);
+  assert_int_equal(strlen(text), strlen(TEXT("1")) + strlen(TEXT("")) + 1000000 + strlen("<end>"));
+  assert_true(g_str_has_suffix(text, "x'}}|<end>"));
   close(fd);
   fixture_stop(&fixture);
 }
@@ -215,13 +230,222 @@ static void a_stream_that_never_looks(void **state) {
   g_autofree char *text = NULL;
   int fd;
 
-  fixture_start(&fixture, &(VarlinkLimits){.max_queued_bytes = 100000});
+  fixture_start(&fixture, &(VarlinkLimits){.of[VARLINK_TRUSTED].max_queued_bytes = 100000});
   fd = fixture_connect(&fixture);
   fixture_send(&fixture, fd, CALL("Flood", ",'more':true,'parameters':{'n':100000}"));
   assert_int_equal(varlink_server_get_n_connections(fixture.server), 0);
   text = fixture_read(&fixture, fd);
   assert_true(g_str_has_suffix(text, "<end>"));
   close(fd);
+  fixture_stop(&fixture);
+}
+
+/* --- two classes of peers --- */
+
+/* A connection keeps so small a buffer for its next call. */
+#define KEPT 1024
+
+static int connect_stranger(Fixture *fixture) {
+  int fd;
+
+  fixture->strangers = true;
+  fd = fixture_connect(fixture);
+  fixture->strangers = false;
+  return fd;
+}
+
+static void strangers_have_places_of_their_own(void **state) {
+  Fixture fixture;
+  int strangers[3], trusted[3];
+
+  fixture_start(&fixture, &(VarlinkLimits){.of[VARLINK_TRUSTED].max_connections_per_uid = 3,
+                                           .of[VARLINK_STRANGER].max_connections_per_uid = 2});
+  for (int i = 0; i < 3; i++)
+    strangers[i] = connect_stranger(&fixture);
+  fixture_expect(&fixture, strangers[2], "{'error':'" TEST_OVERLOAD "','parameters':{'limit':2}}|<end>");
+  for (int i = 0; i < 3; i++)
+    trusted[i] = fixture_connect(&fixture);
+  for (int i = 0; i < 3; i++)
+    fixture_exchange(&fixture, trusted[i], ECHO("1"), TEXT("1"));
+  fixture_exchange(&fixture, strangers[1], ECHO("1"), TEXT("1"));
+  for (int i = 0; i < 3; i++) {
+    close(strangers[i]);
+    close(trusted[i]);
+  }
+  fixture_pump(&fixture);
+  assert_int_equal(varlink_server_get_n_connections(fixture.server), 0);
+  fixture_stop(&fixture);
+}
+
+static void a_stranger_may_send_less(void **state) {
+  Fixture fixture;
+  g_autofree char *text = g_strnfill(200, 'x');
+  g_autofree char *call =
+      g_strconcat("{'method':'org.example.test.Echo','parameters':{'text':'", text, "'}}|", NULL);
+  g_autofree char *answer_text = g_strconcat("{'parameters':{'text':'", text, "'}}|", NULL);
+  int stranger, trusted;
+
+  fixture_start(&fixture,
+                &(VarlinkLimits){.of[VARLINK_STRANGER] = {.max_message_bytes = 100, .linger_ms = 20}});
+  stranger = connect_stranger(&fixture);
+  trusted = fixture_connect(&fixture);
+  fixture_exchange(&fixture, stranger, ECHO("1"), TEXT("1"));
+  fixture_exchange(&fixture, trusted, call, answer_text);
+  fixture_send(&fixture, stranger, call);
+  fixture_send(&fixture, stranger, ECHO("2"));
+
+  /* It is not told at once, and nothing of it is read or kept. */
+  fixture_expect(&fixture, stranger, "");
+  assert_int_equal(varlink_server_get_n_connections(fixture.server), 2);
+  assert_int_equal(varlink_server_get_buffered_bytes(fixture.server, VARLINK_STRANGER), 0);
+  while (varlink_server_get_n_connections(fixture.server) > 1)
+    fixture_wait(&fixture);
+  fixture_expect(&fixture, stranger, "<end>");
+  fixture_exchange(&fixture, trusted, ECHO("3"), TEXT("3"));
+  close(stranger);
+  close(trusted);
+  fixture_stop(&fixture);
+}
+
+static void who_is_about_to_be_disconnected_may_leave(void **state) {
+  Fixture fixture;
+  int stranger;
+
+  fixture_start(&fixture, &(VarlinkLimits){.of[VARLINK_STRANGER].linger_ms = 1000000});
+  stranger = connect_stranger(&fixture);
+  fixture_send(&fixture, stranger, "no call|");
+  assert_int_equal(varlink_server_get_n_connections(fixture.server), 1);
+  close(stranger);
+  fixture_pump(&fixture);
+  assert_int_equal(varlink_server_get_n_connections(fixture.server), 0);
+  fixture_stop(&fixture);
+}
+
+/* Sends as far as the server takes it, from `at` on. */
+static size_t send_on(Fixture *fixture, int fd, const char *data, size_t at, size_t size) {
+  ssize_t n;
+
+  while (at < size && (n = send(fd, data + at, size - at, MSG_NOSIGNAL)) > 0) {
+    at += (size_t)n;
+    fixture_pump(fixture);
+  }
+  return at;
+}
+
+static void long_messages_share_the_room(void **state) {
+  enum { CLIENTS = 20, SIZE = 150000, ROOM = 400000, SMALL = 4096 };
+  g_autofree char *text = g_strnfill(SIZE, 'x');
+  g_autofree char *call =
+      g_strconcat("{\"method\":\"org.example.test.Echo\",\"parameters\":{\"text\":\"", text, "\"}}", NULL);
+  size_t length = strlen(call) + 1, sent[CLIENTS] = {0}, n_answers = 0, most = 0;
+  bool answered[CLIENTS] = {false};
+  Fixture fixture;
+  int fds[CLIENTS], other;
+
+  fixture_start(&fixture, &(VarlinkLimits){.of[VARLINK_TRUSTED].max_input_bytes = ROOM});
+  other = fixture_connect(&fixture);
+  for (int i = 0; i < CLIENTS; i++) {
+    fds[i] = fixture_connect(&fixture);
+    sent[i] = send_on(&fixture, fds[i], call, 0, SIZE); /* the end is missing */
+  }
+  most = varlink_server_get_buffered_bytes(fixture.server, VARLINK_TRUSTED);
+  assert_true(most >= ROOM);
+  assert_true(most <= ROOM + 2 * SIZE + CLIENTS * SMALL);
+  fixture_exchange(&fixture, other, ECHO("1"), TEXT("1"));
+
+  /* Then all go on: each is answered. */
+  for (unsigned round = 0; n_answers < CLIENTS; round++) {
+    assert_true(round < 1000);
+    for (int i = 0; i < CLIENTS; i++) {
+      g_autofree char *got = NULL;
+
+      sent[i] = send_on(&fixture, fds[i], call, sent[i], length);
+      got = fixture_read(&fixture, fds[i]);
+      if (*got) {
+        assert_int_equal(strlen(got), strlen(TEXT("")) + SIZE);
+        assert_false(answered[i]);
+        answered[i] = true;
+        n_answers++;
+      }
+      most = MAX(most, varlink_server_get_buffered_bytes(fixture.server, VARLINK_TRUSTED));
+    }
+  }
+  assert_true(most <= ROOM + 3 * SIZE + CLIENTS * SMALL);
+  assert_true(varlink_server_get_buffered_bytes(fixture.server, VARLINK_TRUSTED) <= CLIENTS * KEPT);
+  for (int i = 0; i < CLIENTS; i++)
+    close(fds[i]);
+  close(other);
+  fixture_stop(&fixture);
+}
+
+static void who_leaves_most_unread_loses_it(void **state) {
+  enum { ROOM = 4000000 };
+  Fixture fixture;
+  g_autofree char *of_a = NULL, *of_b = NULL, *of_c = NULL;
+  int a, b, c;
+
+  fixture_start(&fixture, &(VarlinkLimits){.of[VARLINK_TRUSTED].max_output_bytes = ROOM});
+  a = fixture_connect(&fixture);
+  b = fixture_connect(&fixture);
+  c = fixture_connect(&fixture);
+  fixture_send(&fixture, a, CALL("Big", ",'parameters':{'size':3000000}"));
+  fixture_send(&fixture, b, CALL("Big", ",'parameters':{'size':1000000}"));
+  assert_int_equal(varlink_server_get_n_connections(fixture.server), 3);
+  fixture_send(&fixture, c, CALL("Big", ",'parameters':{'size':2000000}"));
+  assert_int_equal(varlink_server_get_n_connections(fixture.server), 2);
+  assert_true(varlink_server_get_buffered_bytes(fixture.server, VARLINK_TRUSTED) <= ROOM);
+  of_b = fixture_read(&fixture, b);
+  of_c = fixture_read(&fixture, c);
+  of_a = fixture_read(&fixture, a);
+  assert_int_equal(strlen(of_b), strlen(TEXT("")) + 1000000);
+  assert_int_equal(strlen(of_c), strlen(TEXT("")) + 2000000);
+  assert_true(g_str_has_suffix(of_a, "<end>"));
+  assert_true(varlink_server_get_buffered_bytes(fixture.server, VARLINK_TRUSTED) <= 2 * KEPT);
+  close(a);
+  close(b);
+  close(c);
+  fixture_stop(&fixture);
+}
+
+static gboolean count_round(gpointer data) {
+  ++*(unsigned *)data;
+  return G_SOURCE_CONTINUE;
+}
+
+/* Each round of theirs is over after a moment, and the loop's other sources have their turn. */
+static void many_calls_take_many_rounds(void **state) {
+  enum { CLIENTS = 40, CALLS = 20 };
+  static const char keep_call[] = "{\"method\":\"org.example.test.Keep\",\"oneway\":true}";
+  static const char drop_call[] = "{\"method\":\"org.example.test.Drop\",\"oneway\":true}";
+  Fixture fixture;
+  GSource *source = g_idle_source_new();
+  unsigned rounds = 0, after = 0;
+  int fds[CLIENTS], stranger;
+
+  fixture_start(&fixture, &(VarlinkLimits){.of[VARLINK_TRUSTED].max_round_us = 1});
+  g_source_set_priority(source, G_PRIORITY_DEFAULT);
+  g_source_set_callback(source, count_round, &rounds, NULL);
+  stranger = connect_stranger(&fixture);
+  for (int i = 0; i < CLIENTS; i++)
+    fds[i] = fixture_connect(&fixture);
+  for (int i = 0; i < CLIENTS; i++)
+    for (int k = 0; k < CALLS; k++)
+      assert_int_equal(send(fds[i], keep_call, sizeof keep_call, MSG_NOSIGNAL), sizeof keep_call);
+  assert_int_equal(send(stranger, drop_call, sizeof drop_call, MSG_NOSIGNAL), sizeof drop_call);
+  g_source_attach(source, fixture.context);
+  while (fixture.kept->len < CLIENTS) {
+    g_main_context_iteration(fixture.context, FALSE);
+    if (after == 0 && strstr(fixture.log->str, "Drop"))
+      after = fixture.kept->len;
+    assert_true(rounds < 10000);
+  }
+  g_source_destroy(source);
+  g_source_unref(source);
+  assert_true(rounds >= CLIENTS / 8);
+  assert_in_range(after, 1, CLIENTS / 2); /* the stranger did not wait for all of them */
+  close(stranger);
+  for (int i = 0; i < CLIENTS; i++)
+    close(fds[i]);
   fixture_stop(&fixture);
 }
 
@@ -351,8 +575,19 @@ int main(void) {
       ROW("calls wait while their answers are not read, and none is lost", slow_reader_of_answers),
       ROW("a client that read nothing and hangs up is forgotten", slow_reader_who_hangs_up),
       ROW("an answer larger than any buffer arrives whole", a_large_answer_is_cut_and_whole),
+      ROW("calls before what is none are answered, however slowly that is read", garbage_after_calls),
       ROW("a stream knows what waits, and is told when it has gone out", a_stream_knows_its_queue),
       ROW("a stream that never looks at its queue ends at the limit", a_stream_that_never_looks),
+      ROW("strangers cannot take the places of those who are trusted", strangers_have_places_of_their_own),
+      ROW("a stranger's message may be shorter, and a longer one ends its connection after a while",
+          a_stranger_may_send_less),
+      ROW("who is about to be disconnected may leave", who_is_about_to_be_disconnected_may_leave),
+      ROW("all that was received has one limit; long messages get through one after the other, small ones at "
+          "once",
+          long_messages_share_the_room),
+      ROW("all answers that are unread have one limit, and who leaves most loses them",
+          who_leaves_most_unread_loses_it),
+      ROW("many calls take many rounds, and strangers have theirs", many_calls_take_many_rounds),
       ROW("without descriptors accepting pauses and comes back", out_of_descriptors),
       ROW("a stale socket is replaced, a live one and a file are not, ours is removed", sockets_on_paths),
       ROW("a socket that is given is served and left in place", sockets_given),

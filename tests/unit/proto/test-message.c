@@ -206,6 +206,65 @@ static void a_long_reply_comes_back(void **state) {
   json_decref(parameters);
 }
 
+/* n of `unit`, in a parameter between `open` and `close`. */
+static char *call_of(const char *open, const char *unit, const char *separator, unsigned n,
+                     const char *close) {
+  GString *text = g_string_new("{\"method\":\"a.b.C\",\"parameters\":{\"x\":");
+
+  g_string_append(text, open);
+  for (unsigned i = 0; i < n; i++) {
+    if (i > 0)
+      g_string_append(text, separator);
+    g_string_append(text, unit);
+  }
+  g_string_append(text, close);
+  g_string_append(text, "}}");
+  return g_string_free(text, FALSE);
+}
+
+static void bounds(void **state) {
+  static const struct {
+    const char *open, *unit, *separator;
+    unsigned n;
+    const char *close;
+    bool fits;
+  } rows[] = {
+      /* The message, its two members and the array come on top. */
+      {"[", "{}", ",", VARLINK_CALL_VALUES_MAX / 2 - 2, "]", true},
+      {"[", "{}", ",", VARLINK_CALL_VALUES_MAX / 2, "]", false},
+      {"[", "1", ",", VARLINK_CALL_VALUES_MAX - 4, "]", true},
+      {"[", "1", ",", VARLINK_CALL_VALUES_MAX, "]", false},
+      {"[", "\"a\"", ",", VARLINK_CALL_VALUES_MAX, "]", false},
+      {"\"", "[{,", "", 100000, "\"", true},
+      {"\"", "\\\"[{,", "", 100000, "\"", true},
+      {"\"", "\\\\", "", 100000, "\"", true},
+      {"", "[", "", VARLINK_CALL_DEPTH_MAX - 2, "", true},
+      {"", "[", "", VARLINK_CALL_DEPTH_MAX, "", false},
+      {"", "{\"a\":", "", VARLINK_CALL_DEPTH_MAX, "", false},
+      {"", "7", "", VARLINK_CALL_NUMBER_BYTES_MAX, "", true},
+      {"", "7", "", VARLINK_CALL_NUMBER_BYTES_MAX + 1, "", false},
+      {"0.", "0", "", 100000, "1", false},
+      {"", " ", "", 100000, "1", true},
+      {"]]]]", "[", "", VARLINK_CALL_DEPTH_MAX + 4, "", false},
+      {"\"", "", "", 0, "\\", true}, /* a string that does not end */
+  };
+
+  for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    g_autofree char *text = call_of(rows[i].open, rows[i].unit, rows[i].separator, rows[i].n, rows[i].close);
+    g_auto(VarlinkCallMessage) message = {0};
+    g_autoptr(GError) error = NULL;
+
+    if (varlink_call_check_bounds(text, strlen(text), &error) != rows[i].fits)
+      fail_msg("row %zu: %s", i, error ? error->message : "taken");
+    g_clear_error(&error);
+    if (!varlink_call_message_parse(text, strlen(text), &message, &error))
+      assert_int_equal(g_error_matches(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_BOUNDS),
+                       !rows[i].fits);
+    else
+      assert_true(rows[i].fits);
+  }
+}
+
 int main(void) {
   static const struct CMUnitTest tests[] = {
       ROW("calls: the good are taken, the bad are refused by kind", calls),
@@ -213,6 +272,7 @@ int main(void) {
       ROW("messages are encoded as varlink has them, NUL and all", encoding),
       ROW("what cannot be encoded leaves the buffer as it was", what_cannot_be_encoded),
       ROW("a reply longer than any first guess comes back whole", a_long_reply_comes_back),
+      ROW("a call of too many values, levels or digits is not parsed", bounds),
   };
 
   return cmocka_run_group_tests_name("message", tests, NULL, NULL);
