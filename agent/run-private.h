@@ -29,7 +29,8 @@ struct JobRun {
   GError *error;   /* what the migration's call said, and nobody had asked for an end before */
   bool have_final; /* from libvirt's event */
   MigFinalStats final;
-  bool silent; /* libvirtd does not tell the numbers; said once */
+  bool pause_wanted; /* the record claims a pause, which the worker has not done yet, or not told */
+  bool silent;       /* libvirtd does not tell the numbers; said once */
   JobFlow flow;
   uint64_t deaf_since_ms; /* QEMU calls a stream whole that moves nothing; 0: it does not */
   bool operator_called;

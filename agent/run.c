@@ -268,10 +268,52 @@ static void on_sample(JobRun *run, const WorkerReport *report) {
   watch_notify(run->agent, job, false);
 }
 
+/* --- a pause by the agent, on record --- */
+
+/* What the record says of it is what the worker knows: that it was made, or may have been. But a claim is made before the pause is,
+ * and stands until the worker has told what came of it. */
+static bool note_pause(JobRun *run) {
+  MigSettleRecord *record = &run->job->record;
+  MigSettleRecord known;
+
+  if (run->pause_wanted || !run->go_given)
+    return false;
+  known = worker_get_record(run->worker);
+  if (record->paused_by_agent == known.paused_by_agent && record->pause_answered == known.pause_answered)
+    return false;
+  record->paused_by_agent = known.paused_by_agent;
+  record->pause_answered = known.pause_answered;
+  return true;
+}
+
+void run_want_pause(JobRun *run) {
+  run->pause_wanted = true;
+  run->job->record.paused_by_agent = true;
+  run->job->record.pause_answered = false;
+}
+
+bool run_wants_pause(const JobRun *run) {
+  return run->pause_wanted;
+}
+
+void run_drop_pause(JobRun *run, const char *why) {
+  run_settle_pause(run);
+  job_add_event(run->job, "warning", MIG_CAUSE_NONE, "not paused: %s", why);
+  log_job(run->job, LOG_WARNING, NULL, "not paused, though it was asked for: %s", why);
+  lifecycle_state_changed(run->agent, run->job);
+}
+
+void run_settle_pause(JobRun *run) {
+  run->pause_wanted = false;
+  note_pause(run);
+}
+
 static void on_acted(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
   const char *what = mig_action_name(report->action.kind);
 
+  if (report->action.kind == MIG_ACTION_PAUSE && report->action.downtime_ms == 0)
+    run_settle_pause(run);
   if (report->action.kind == MIG_ACTION_NONE && run->bandwidth.in) {
     bandwidth_note_set(run, report->error);
     return;
@@ -280,15 +322,11 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
     what = "new bandwidth limit";
   if (!report->error) {
     job_add_event(job, "action", MIG_CAUSE_NONE, "%s: accepted by libvirt", what);
-    if (report->action.kind == MIG_ACTION_PAUSE && report->action.downtime_ms == 0)
-      job->record.pause_answered = true;
   } else {
     job_add_event(job, "warning", MIG_CAUSE_NONE, "%s: refused: %s", what, report->error->message);
     log_job(job, LOG_WARNING, NULL, "%s was refused: %s", what, report->error->message);
     if (run->monitoring)
       mig_monitor_note_refused(&run->monitor, report->action.kind);
-    if (report->action.kind == MIG_ACTION_PAUSE && mig_virt_error_is_answer(report->error))
-      job->record.paused_by_agent = false;
   }
   lifecycle_state_changed(run->agent, job);
 }
@@ -303,6 +341,8 @@ static void on_in_clear(JobRun *run, const WorkerReport *report) {
 static void on_report(Worker *worker, const WorkerReport *report, gpointer user_data) {
   JobRun *run = user_data;
 
+  if (note_pause(run))
+    lifecycle_state_changed(run->agent, run->job);
   switch (report->kind) {
   case WORKER_PREPARED:
     on_prepared(run, report);
