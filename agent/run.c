@@ -22,6 +22,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* After libvirt has refused the limits of the bandwidth. */
+#define LIMITS_AGAIN_MS 2000
+
 void run_free(JobRun *run) {
   bandwidth_leave(run);
   worker_free(run->worker);
@@ -37,15 +40,31 @@ static void note_deadline(JobRun *run) {
   run->job->deadline_ms = deadline_ms == UINT64_MAX ? 0 : deadline_ms;
 }
 
+/* What a monitor after a restart is to know. True: that has changed, and is to be written down. */
+static bool note_steering(JobRun *run) {
+  MigSteering steering;
+
+  if (!run->monitoring)
+    return false;
+  mig_monitor_get_steering(&run->monitor, &steering);
+  if (memcmp(&steering, &run->job->steering, sizeof steering) == 0)
+    return false;
+  run->job->steering = steering;
+  return true;
+}
+
 static void start_monitor(JobRun *run) {
   Job *job = run->job;
 
   mig_monitor_init(&run->monitor, &job->policy, job->started_ms, job->memory_bytes, job->disk_bytes);
   if (job->have_plan)
     mig_monitor_set_plan(&run->monitor, &job->plan);
+  if (run->adopted)
+    mig_monitor_take_up(&run->monitor, &job->steering);
   if (run->bandwidth.in)
     mig_monitor_set_share(&run->monitor, mig_share_per_stream(&run->bandwidth.share));
   run->monitoring = true;
+  note_steering(run);
   note_deadline(run);
 }
 
@@ -146,6 +165,7 @@ void run_begin(JobRun *run) {
   job->started_ms = agent_now_ms();
   job->started_usec = g_get_real_time();
   make_plan(run);
+  job->steering = (MigSteering){0};
   start_monitor(run);
   job->stage = MIG_STAGE_PRE_COPY;
   lifecycle_enter_phase(agent, job, MIG_PHASE_MIGRATING, "the checks passed; the migration begins");
@@ -181,6 +201,7 @@ static void on_stage(JobRun *run, MigStage stage) {
 static void take_action(JobRun *run, const MigAction *action) {
   Job *job = run->job;
 
+  note_steering(run);
   metrics_note_action(&run->agent->metrics, action->kind);
   job_add_event(job, "decision", action->cause, "%s: %s", mig_action_name(action->kind), action->message);
   if (action->kind == MIG_ACTION_ABORT) {
@@ -225,6 +246,8 @@ static void step_monitor(JobRun *run, const MigSample *sample) {
   note_forecast(run);
   if (action.kind != MIG_ACTION_NONE)
     take_action(run, &action);
+  else if (note_steering(run))
+    lifecycle_save(run->agent, job, NULL, NULL);
 }
 
 static void note_silence(JobRun *run, const WorkerReport *report) {
@@ -266,6 +289,18 @@ static void on_sample(JobRun *run, const WorkerReport *report) {
   if (report->sample.valid && report->sample.active)
     recorder_note(run->agent, job);
   watch_notify(run->agent, job, false);
+}
+
+/* The job's policy has them, so libvirt is to have them: whoever refuses, or is away, is asked again. False: that was said
+ * before. */
+static bool note_limits_set(JobRun *run, const GError *error) {
+  bool news = !error || !run->limits_refused;
+
+  if (!error)
+    run->job->share_bytes_per_s = 0;
+  run->limits_refused = error != NULL;
+  run->limits_due_ms = error ? agent_now_ms() + LIMITS_AGAIN_MS : 0;
+  return news;
 }
 
 /* --- a pause by the agent, on record --- */
@@ -318,8 +353,11 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
     bandwidth_note_set(run, report->error);
     return;
   }
-  if (report->action.kind == MIG_ACTION_NONE)
+  if (report->action.kind == MIG_ACTION_NONE) {
     what = "new bandwidth limit";
+    if (!note_limits_set(run, report->error))
+      return;
+  }
   if (!report->error) {
     job_add_event(job, "action", MIG_CAUSE_NONE, "%s: accepted by libvirt", what);
   } else {
@@ -327,6 +365,7 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
     log_job(job, LOG_WARNING, NULL, "%s was refused: %s", what, report->error->message);
     if (run->monitoring)
       mig_monitor_note_refused(&run->monitor, report->action.kind);
+    note_steering(run);
   }
   lifecycle_state_changed(run->agent, job);
 }
@@ -416,12 +455,22 @@ void run_start(Agent *agent, Job *job, bool reattach) {
   run->worker = worker_start(agent->hypervisor, agent->driver, &request, agent->context, on_report, run);
 }
 
+/* Did libvirt get other limits since the start, or should it have? Nobody knows what became of them. */
+static bool has_limits_of_its_own(const Job *job) {
+  return job->share_bytes_per_s > 0 ||
+         job->policy_sources[MIG_POLICY_BANDWIDTH_BYTES_PER_S] == GOAL_SOURCE_TUNED ||
+         job->policy_sources[MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] == GOAL_SOURCE_TUNED;
+}
+
 void run_adopt(Agent *agent, Job *job) {
   run_start(agent, job, true);
   bandwidth_adopt(job->run);
+  if (!job->run->bandwidth.in && has_limits_of_its_own(job))
+    job->run->limits_due_ms = 1;
   if (job->started_ms > 0)
     start_monitor(job->run);
-  if (job->abort_requested)
+  /* An end that was decided and told before is one still: a guard's as well. */
+  if (job->abort_requested || (job->failure.cause != MIG_CAUSE_NONE && job->stage != MIG_STAGE_POST_COPY))
     run_abort(job->run);
 }
 
@@ -441,6 +490,8 @@ void run_abort(JobRun *run) {
 void run_complete(JobRun *run, MigActionKind kind) {
   if (run->monitoring)
     mig_monitor_note_taken(&run->monitor, kind);
+  if (note_steering(run))
+    lifecycle_save(run->agent, run->job, NULL, NULL);
   worker_act(run->worker, &(MigAction){.kind = kind});
 }
 
@@ -488,6 +539,12 @@ static void hold_without_share(JobRun *run) {
              MIG_CAUSE_PENDING_TIMEOUT, error);
 }
 
+/* libvirt is seen at the migration, and no share of a common bandwidth has a say. */
+static bool may_set_limits(const JobRun *run) {
+  return run->job->phase == MIG_PHASE_MIGRATING && run->go_given && !run->silent && !run->bandwidth.in &&
+         !run->job->abort_requested;
+}
+
 void run_tick(JobRun *run, uint64_t now_ms) {
   Job *job = run->job;
 
@@ -508,6 +565,10 @@ void run_tick(JobRun *run, uint64_t now_ms) {
     mig_monitor_tick(&run->monitor, now_ms, &action);
     if (action.kind != MIG_ACTION_NONE)
       take_action(run, &action);
+  }
+  if (run->limits_due_ms > 0 && now_ms >= run->limits_due_ms && may_set_limits(run)) {
+    run->limits_due_ms = 0;
+    set_own_bandwidth(run);
   }
   if (run->silent)
     watch_notify(run->agent, job, false);

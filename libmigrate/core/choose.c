@@ -149,6 +149,7 @@ void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
     monitor->pass_bytes =
         sample->iteration <= 1 ? sample->memory_total_bytes : sample->memory_remaining_bytes;
     monitor->way_since_ms = sample->now_ms;
+    monitor->way_iteration = sample->iteration;
   }
   if (monitor->flow_begin_ms == 0 && sample->memory_processed_bytes > 0) {
     monitor->flow_begin_ms = sample->now_ms;
@@ -221,7 +222,9 @@ static bool was_limit_refused(const MigMonitor *monitor) {
 
 static void ask_for_limit(MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, MigAction *ret_action) {
   monitor->prior_downtime_ms = monitor->downtime_ms;
+  monitor->prior_most_downtime_ms = monitor->most_downtime_ms;
   monitor->downtime_ms = limit_ms;
+  monitor->most_downtime_ms = 0;
   monitor->limit_iteration = monitor->last.iteration;
   ret_action->kind = kind;
   ret_action->downtime_ms = limit_ms;
@@ -393,17 +396,20 @@ static bool time_to_look(const MigMonitor *monitor, bool pass_began) {
 }
 
 /* A goal that was tightened holds at once, whatever else is known. A guest that is to be paused may be stopped for as long as
- * a pause may take. */
+ * a pause may take. A limit that was refused may be in force all the same, since not all refusals are answers. */
 static bool keep_goal(MigMonitor *monitor, MigAction *ret_action) {
   uint64_t most_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
   uint64_t pause_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_PAUSE_MS);
   if (monitor->way == MIG_WAY_PAUSE && pause_ms > most_ms)
     most_ms = pause_ms;
   uint64_t goal_ms = mig_downtime_limit_ms(most_ms);
-  if (monitor->downtime_ms <= goal_ms || was_limit_refused(monitor))
+  uint64_t in_force_ms =
+      monitor->downtime_ms > monitor->most_downtime_ms ? monitor->downtime_ms : monitor->most_downtime_ms;
+  if (in_force_ms <= goal_ms || was_limit_refused(monitor))
     return false;
-  message_goal(monitor->downtime_ms, goal_ms, ret_action->message, sizeof(ret_action->message));
-  ask_for_limit(monitor, MIG_ACTION_SET_DOWNTIME, goal_ms, ret_action);
+  uint64_t limit_ms = monitor->downtime_ms < goal_ms ? monitor->downtime_ms : goal_ms;
+  message_goal(in_force_ms, limit_ms, ret_action->message, sizeof(ret_action->message));
+  ask_for_limit(monitor, MIG_ACTION_SET_DOWNTIME, limit_ms, ret_action);
   return true;
 }
 
@@ -450,6 +456,9 @@ void mig_monitor_note_refused(MigMonitor *monitor, MigActionKind kind) {
     monitor->open.refused[MIG_WAY_PAUSE] = true;
     break;
   case MIG_ACTION_SET_DOWNTIME:
+    monitor->most_downtime_ms = monitor->downtime_ms > monitor->prior_most_downtime_ms
+                                    ? monitor->downtime_ms
+                                    : monitor->prior_most_downtime_ms;
     monitor->downtime_ms = monitor->prior_downtime_ms;
     monitor->limit_refused = true;
     monitor->limit_refused_ms = monitor->last.now_ms;

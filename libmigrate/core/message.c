@@ -167,6 +167,14 @@ void message_way(const MigMonitor *monitor, MigActionKind kind, uint64_t limit_m
 
 void message_goal(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size) {
   Text text = {.text = ret_text, .size = size};
+  if (was_ms == UINT64_MAX) {
+    text_add(
+        &text,
+        "Which downtime limit is in force is not known after a restart of the agent: it is set to %" PRIu64
+        " ms.",
+        goal_ms);
+    return;
+  }
   text_add(&text,
            "The downtime is limited to %" PRIu64 " ms from now on, as the goal has it, was %" PRIu64 " ms.",
            goal_ms, was_ms);

@@ -47,6 +47,13 @@ typedef struct MigGuestLoad {
       calm_ms; /* when it last used much less than most, or as little as ever; in the clock of the samples */
 } MigGuestLoad;
 
+/* What a monitor has to know of the one before it, in a process that was killed: kept with the job. */
+typedef struct MigSteering {
+  uint64_t downtime_ms; /* the limit that libvirt was asked for last; 0: none */
+  bool pausing;         /* the guest is to be paused, or was */
+  unsigned refused;     /* ways tried in vain: a bit for each MigWay */
+} MigSteering;
+
 /* Opaque by custom: only monitor.c and its tests look inside. A plain struct, so that it needs no memory of
  * its own. */
 typedef struct MigMonitor {
@@ -84,9 +91,12 @@ typedef struct MigMonitor {
   uint64_t changed_ms;    /* when the guest was last seen to do something else */
   uint64_t downtime_ms;   /* the limit that QEMU was given */
   uint64_t
+      most_downtime_ms; /* that may be in force, where it is not known to have taken that one; UINT64_MAX: any */
+  uint64_t
       share_bytes_per_s;    /* of a bandwidth that it has with others; 0: it has all that the link carries */
   uint64_t limit_iteration; /* in which it was set */
   uint64_t prior_downtime_ms; /* the limit before, which holds where it was refused */
+  uint64_t prior_most_downtime_ms;
   bool limit_refused;
   uint64_t limit_refused_ms; /* the last time */
   uint64_t pass_start_ms;    /* of the pass under way, in the clock of the samples */
@@ -107,6 +117,13 @@ void mig_monitor_init(MigMonitor *monitor, const MigPolicy *policy, uint64_t sta
 /* Takes what the migration was started with: the ways that it keeps open, the first downtime limit, and what the
  * probes saw. Without it every permitted way counts as open and the limit as the goal. */
 void mig_monitor_set_plan(MigMonitor *monitor, const MigPlan *plan);
+
+/* What is to be known after a restart. All of it is set, so that two can be compared as bytes. */
+void mig_monitor_get_steering(const MigMonitor *monitor, MigSteering *ret_steering);
+
+/* Goes on where another monitor was: after mig_monitor_set_plan(). Which limit is in force nobody knows then, for the process may
+ * have been killed between what it wrote down and what it asked for; so it is asked for anew. */
+void mig_monitor_take_up(MigMonitor *monitor, const MigSteering *steering);
 
 /* Somebody else decided on an action: it is followed. */
 void mig_monitor_note_taken(MigMonitor *monitor, MigActionKind kind);
