@@ -61,6 +61,8 @@ static void start_monitor(JobRun *run) {
     mig_monitor_set_plan(&run->monitor, &job->plan);
   if (run->adopted)
     mig_monitor_take_up(&run->monitor, &job->steering);
+  if (run->adopted && job->record.paused_by_agent)
+    mig_monitor_note_taken(&run->monitor, MIG_ACTION_PAUSE);
   if (run->bandwidth.in)
     mig_monitor_set_share(&run->monitor, mig_share_per_stream(&run->bandwidth.share));
   run->monitoring = true;

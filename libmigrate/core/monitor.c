@@ -99,6 +99,8 @@ void mig_monitor_set_plan(MigMonitor *monitor, const MigPlan *plan) {
   monitor->curve = plan->probe.curve;
   monitor->cpu_share = plan->probe.cpu_share;
   monitor->switch_ms = plan->switch_ms;
+  monitor->throttle_initial_pct = plan->throttle_initial_pct;
+  monitor->throttle_increment_pct = plan->throttle_increment_pct;
 }
 
 void mig_monitor_get_steering(const MigMonitor *monitor, MigSteering *ret_steering) {

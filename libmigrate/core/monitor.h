@@ -95,19 +95,30 @@ typedef struct MigMonitor {
   uint64_t
       share_bytes_per_s;    /* of a bandwidth that it has with others; 0: it has all that the link carries */
   uint64_t limit_iteration; /* in which it was set */
+  uint64_t limit_asked_ms;  /* likewise: when, in the clock of the samples */
   uint64_t prior_downtime_ms; /* the limit before, which holds where it was refused */
   uint64_t prior_most_downtime_ms;
   bool limit_refused;
   uint64_t limit_refused_ms; /* the last time */
   uint64_t pass_start_ms;    /* of the pass under way, in the clock of the samples */
   uint64_t pass_bytes;       /* dirty at its start */
+  uint64_t pass_processed;   /* sent in all, at its start */
+  bool pass_whole;           /* it began before our eyes, of a guest that was the same since */
   uint64_t prior_pass_bytes; /* and at that of the one before */
   unsigned passes_seen;      /* that began before our eyes */
   uint64_t flow_begin_ms;    /* when bytes began to move */
   double recent_bytes_per_s; /* from the reading before to the last */
   uint64_t peak_bytes_per_s; /* the most that pre-copy was seen to send, of the smoothed bandwidth */
   MigGuestLoad load;
-  uint64_t pause_wanted_ms; /* since when a pause is put off for a guest that may calm down; 0: none is */
+  /* QEMU's throttle: throttle.c. */
+  unsigned throttle_initial_pct; /* as the migration was started with; 0: QEMU's own, of both */
+  unsigned throttle_increment_pct;
+  unsigned throttle_counts;     /* passes since its last step that QEMU may have counted towards the next */
+  uint64_t throttle_counted_ms; /* the earliest time of the last one */
+  uint64_t switching_iteration; /* in which what remains was seen to fit the limit; 0: it was not */
+  uint64_t over_cap_ms;         /* since when it was seen to be above what is permitted; 0: it is not */
+  bool stopped;                 /* somebody has stopped the guest: it is not slowed down */
+  uint64_t pause_wanted_ms;     /* since when a pause is put off for a guest that may calm down; 0: none is */
 } MigMonitor;
 
 /* `start_ms` is when the migration began: on a re-attach the original one, so that deadlines hold. */

@@ -7,6 +7,8 @@
 #define MIB   MIG_MIB_BYTES
 #define ASKED 4
 
+static uint64_t throttle;
+
 /* One step a second of a guest of 256 MiB, in the middle of its 57th pass. */
 static MigAction step_at(MigMonitor *monitor, uint64_t s) {
   const MigSample sample = {.valid = true,
@@ -17,6 +19,7 @@ static MigAction step_at(MigMonitor *monitor, uint64_t s) {
                             .memory_processed_bytes = (1000 + s) * MIB,
                             .memory_remaining_bytes = (100 - s) * MIB,
                             .iteration = 57,
+                            .throttle_pct = throttle,
                             .bandwidth_bytes_per_s = 50 * MIB};
   MigAction action;
   mig_monitor_step(monitor, &sample, &action);
@@ -97,6 +100,20 @@ static void a_refused_limit_may_be_in_force(void **state) {
     assert_int_equal(step_at(&monitor, s).kind, MIG_ACTION_NONE);
 }
 
+/* It is not slowed down then, whatever QEMU says. */
+static void a_guest_that_was_stopped_is_not_judged_by_its_throttle(void **state) {
+  for (int stopped = 0; stopped < 2; stopped++) {
+    MigMonitor monitor = take_up("allow_auto_converge=yes", &(MigSteering){.downtime_ms = 20});
+    step_at(&monitor, 1);
+    if (stopped)
+      mig_monitor_note_taken(&monitor, MIG_ACTION_PAUSE);
+    monitor.last.throttle_pct = throttle = 90;
+    MigAction action = step_at(&monitor, 2);
+    throttle = 0;
+    assert_int_equal(action.kind, stopped ? MIG_ACTION_NONE : MIG_ACTION_ABORT);
+  }
+}
+
 static void all_of_it_goes_round(void **state) {
   for (unsigned bits = 0; bits < 2u << MIG_WAY_COUNT; bits++) {
     MigSteering before, after;
@@ -131,6 +148,8 @@ int main(void) {
   } singles[] = {
       {"a limit is asked for until it is taken", it_is_asked_for_until_it_is_taken},
       {"a refused limit may be in force", a_refused_limit_may_be_in_force},
+      {"a guest that was stopped is not judged by its throttle",
+       a_guest_that_was_stopped_is_not_judged_by_its_throttle},
       {"all of it goes round", all_of_it_goes_round},
       {"what is asked for is what is kept", what_is_asked_for_is_what_is_kept},
   };
