@@ -172,11 +172,12 @@ static void dissolve(Agent *agent) {
     bool waits = bandwidth_waits(run);
 
     run->bandwidth.in = false;
-    run->job->share_bytes_per_s = 0;
-    if (waits)
+    if (waits) {
+      run->job->share_bytes_per_s = 0;
       run_begin(run);
-    else
+    } else {
       run_lift_share(run);
+    }
   }
 }
 

@@ -80,6 +80,7 @@ struct Job {
   bool begun;                                   /* libvirt was seen at it */
   bool have_plan;                               /* it was started */
   MigPlan plan;
+  MigSteering steering; /* while it migrates: what the monitor asked for, for the one after a restart */
 
   MigSettleRecord record; /* once it was started: what actions on a domain may rest on */
   int source_id;          /* libvirt's number of the copy that was to move; 0: not known */

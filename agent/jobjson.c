@@ -333,6 +333,18 @@ static json_t *plan_to_json(const MigPlan *plan) {
                    (json_int_t)plan->downtime_ms);
 }
 
+static json_t *steering_to_json(const MigSteering *steering) {
+  json_t *object = json_pack("{sI sb}", "downtime_ms", (json_int_t)steering->downtime_ms, "pausing",
+                             (int)steering->pausing);
+  json_t *ways = json_array();
+
+  for (int way = 0; way < MIG_WAY_COUNT; way++)
+    if (steering->refused & (1u << way))
+      json_array_append_new(ways, json_string(mig_way_name((MigWay)way)));
+  json_object_set_new_nocheck(object, "tried_in_vain", ways);
+  return object;
+}
+
 json_t *job_to_json(const Job *job, const JobContext *context, JobView view) {
   json_t *object = job_common(job);
 
@@ -424,6 +436,7 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
   set_count_if(agent, job->link_bytes_per_s > 0, "link_bytes_per_s", job->link_bytes_per_s);
   if (job->have_plan) {
     json_object_set_new_nocheck(agent, "plan", plan_to_json(&job->plan));
+    json_object_set_new_nocheck(agent, "steering", steering_to_json(&job->steering));
     json_object_set_new_nocheck(agent, "before", facts_to_json(&job->record));
     set_count_if(agent, job->source_id > 0, "source_id", (uint64_t)job->source_id);
     set_count_if(agent, job->job_began_ms > 0, "job_began_ms", job->job_began_ms);
@@ -569,6 +582,18 @@ static void read_plan(Job *job, json_t *object) {
   job->plan.downtime_ms = get_count(object, "downtime_ms");
 }
 
+static void read_steering(MigSteering *steering, json_t *object) {
+  json_t *name;
+  size_t i;
+
+  steering->downtime_ms = get_count(object, "downtime_ms");
+  steering->pausing = json_is_true(json_object_get(object, "pausing"));
+  json_array_foreach (json_object_get(object, "tried_in_vain"), i, name)
+    for (int way = 0; way < MIG_WAY_COUNT; way++)
+      if (g_strcmp0(json_string_value(name), mig_way_name((MigWay)way)) == 0)
+        steering->refused |= 1u << way;
+}
+
 static void read_facts(MigSettleRecord *record, json_t *object) {
   for (size_t i = 0; i < G_N_ELEMENTS(record_facts); i++)
     G_STRUCT_MEMBER(bool, record, record_facts[i].offset) =
@@ -656,6 +681,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->have_sample = json_is_true(json_object_get(agent, "have_sample"));
   read_clock(job, agent, boot_id);
   read_plan(job, json_object_get(agent, "plan"));
+  read_steering(&job->steering, json_object_get(agent, "steering"));
   read_facts(&job->record, json_object_get(agent, "before"));
   job->begun = json_is_true(json_object_get(agent, "begun"));
   job->recovery.since_usec = (int64_t)get_count(agent, "recovering_since_usec");

@@ -126,6 +126,8 @@ void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *runnin
   } else {
     message = g_strdup_printf("%s: %s", mig_cause_name(job->failure.cause), job->failure.message);
   }
+  if (job->run)
+    run_settle_pause(job->run);
   recorder_end(agent, job);
   job_queue_remove(agent->queue, job);
   g_clear_pointer(&job->run, run_free);
@@ -235,41 +237,51 @@ LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const Caller *caller) {
   return lifecycle_take_back(agent, job, MIG_CAUSE_USER_ABORT, caller, why);
 }
 
-/* The record says that the agent pauses the guest: now it may. If it fails, the guest is known to be resumed. */
-static void on_pause_recorded(const char *id, const GError *error, gpointer user_data) {
-  Agent *agent = user_data;
-  Job *job = job_table_find_id(agent->jobs, id);
-
-  if (error)
-    lifecycle_note_save_failure(agent, id, error);
-  if (!job || !job->run || job->phase != MIG_PHASE_MIGRATING)
-    return;
-  if (error) {
-    job->record.paused_by_agent = false;
-    job_add_event(job, "warning", MIG_CAUSE_NONE,
-                  "not paused, for that could not be put on stable storage: %s", error->message);
-    lifecycle_state_changed(agent, job);
-    return;
-  }
-  run_complete(job->run, MIG_ACTION_PAUSE);
-}
-
-const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who) {
-  if (job->lease)
-    return "it comes from another node, whose agent steers it: complete it there";
+/* Why a migration is not to be ended by force now; NULL: it may be. */
+static const char *why_not_complete(const Job *job) {
   if (job->phase != MIG_PHASE_MIGRATING || !job->run || !run_may_be_moving(job->run))
     return "only a job that is migrating can be completed by force";
   if (job->stage == MIG_STAGE_POST_COPY)
     return "it is in post-copy already, and goes on to its end by itself";
   if (job->abort_requested)
     return "its abort was asked for before";
+  return NULL;
+}
+
+/* The record says that the agent pauses the guest: now it may. If the migration fails then, the guest is known to be resumed. A
+ * pause that is not made after all does not stay on record: its owner's would be taken for it. */
+static void on_pause_recorded(const char *id, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = job_table_find_id(agent->jobs, id);
+  const char *why;
+
+  if (error)
+    lifecycle_note_save_failure(agent, id, error);
+  if (!job || !job->run || !run_wants_pause(job->run))
+    return;
+  why = error ? "that could not be put on stable storage" : why_not_complete(job);
+  if (why)
+    run_drop_pause(job->run, why);
+  else
+    run_complete(job->run, MIG_ACTION_PAUSE);
+}
+
+const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who) {
+  const char *why;
+
+  if (job->lease)
+    return "it comes from another node, whose agent steers it: complete it there";
+  why = why_not_complete(job);
+  if (why)
+    return why;
+  if (kind == MIG_ACTION_PAUSE && run_wants_pause(job->run))
+    return "its pause was asked for before, and libvirt has not answered yet";
   if (kind == MIG_ACTION_START_POST_COPY && !(job->have_plan && job->plan.post_copy))
     return "the migration was not started for post-copy: start it with allow_post_copy=yes";
   job_add_event(job, "decision", MIG_CAUSE_NONE, "%s: asked for by %s", mig_action_name(kind), who);
   log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: asked for by %s", mig_action_name(kind), who);
   if (kind == MIG_ACTION_PAUSE) {
-    job->record.paused_by_agent = true;
-    job->record.pause_answered = false;
+    run_want_pause(job->run);
     lifecycle_announce(agent, job);
     lifecycle_save(agent, job, on_pause_recorded, agent);
   } else {

@@ -84,6 +84,7 @@ static void begin_anew(JobRun *run) {
   Agent *agent = run->agent;
   Job *job = run->job;
 
+  run_settle_pause(run);
   g_clear_pointer(&job->run, run_free);
   recorder_forget(agent, job);
   job->started_ms = 0;

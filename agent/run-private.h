@@ -30,7 +30,11 @@ struct JobRun {
   bool have_final; /* from libvirt's event */
   MigFinalStats final;
   uint64_t keep_again_ms; /* what was learnt is to be written again then; 0: it is not */
-  bool silent;            /* libvirtd does not tell the numbers; said once */
+  bool pause_wanted; /* the record claims a pause, which the worker has not done yet, or not told */
+  uint64_t
+      limits_due_ms; /* when its own limits of the bandwidth are to be set again; 0: they are as they are to be */
+  bool limits_refused; /* said once */
+  bool silent;         /* libvirtd does not tell the numbers; said once */
   JobFlow flow;
   uint64_t deaf_since_ms; /* QEMU calls a stream whole that moves nothing; 0: it does not */
   bool operator_called;
@@ -41,7 +45,7 @@ struct JobRun {
 /* Has libvirt set both limits, of which the second is of no use to a migration that was not started for post-copy. 0: none. */
 void run_set_bandwidth(JobRun *run, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s);
 
-/* It shares no bandwidth any more. */
+/* It shares no bandwidth any more. The job has its share until libvirt has taken the other limits. */
 void run_lift_share(JobRun *run);
 
 /* --- outcome.c --- */

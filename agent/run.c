@@ -25,6 +25,9 @@
 /* How soon what was learnt is written again, after it could not be. */
 #define KEEP_AGAIN_MS 5000
 
+/* After libvirt has refused the limits of the bandwidth. */
+#define LIMITS_AGAIN_MS 2000
+
 void run_free(JobRun *run) {
   bandwidth_leave(run);
   worker_free(run->worker);
@@ -40,15 +43,33 @@ static void note_deadline(JobRun *run) {
   run->job->deadline_ms = deadline_ms == UINT64_MAX ? 0 : deadline_ms;
 }
 
+/* What a monitor after a restart is to know. True: that has changed, and is to be written down. */
+static bool note_steering(JobRun *run) {
+  MigSteering steering;
+
+  if (!run->monitoring)
+    return false;
+  mig_monitor_get_steering(&run->monitor, &steering);
+  if (memcmp(&steering, &run->job->steering, sizeof steering) == 0)
+    return false;
+  run->job->steering = steering;
+  return true;
+}
+
 static void start_monitor(JobRun *run) {
   Job *job = run->job;
 
   mig_monitor_init(&run->monitor, &job->policy, job->started_ms, job->memory_bytes, job->disk_bytes);
   if (job->have_plan)
     mig_monitor_set_plan(&run->monitor, &job->plan);
+  if (run->adopted)
+    mig_monitor_take_up(&run->monitor, &job->steering);
+  if (run->adopted && job->record.paused_by_agent)
+    mig_monitor_note_taken(&run->monitor, MIG_ACTION_PAUSE);
   if (run->bandwidth.in)
     mig_monitor_set_share(&run->monitor, mig_share_per_stream(&run->bandwidth.share));
   run->monitoring = true;
+  note_steering(run);
   note_deadline(run);
 }
 
@@ -151,6 +172,7 @@ void run_begin(JobRun *run) {
   job->started_ms = agent_now_ms();
   job->started_usec = g_get_real_time();
   make_plan(run);
+  job->steering = (MigSteering){0};
   start_monitor(run);
   job->stage = MIG_STAGE_PRE_COPY;
   lifecycle_enter_phase(agent, job, MIG_PHASE_MIGRATING, "the checks passed; the migration begins");
@@ -186,6 +208,7 @@ static void on_stage(JobRun *run, MigStage stage) {
 static void take_action(JobRun *run, const MigAction *action) {
   Job *job = run->job;
 
+  note_steering(run);
   metrics_note_action(&run->agent->metrics, action->kind);
   job_add_event(job, "decision", action->cause, "%s: %s", mig_action_name(action->kind), action->message);
   if (action->kind == MIG_ACTION_ABORT) {
@@ -230,6 +253,8 @@ static void step_monitor(JobRun *run, const MigSample *sample) {
   note_forecast(run);
   if (action.kind != MIG_ACTION_NONE)
     take_action(run, &action);
+  else if (note_steering(run))
+    lifecycle_save(run->agent, job, NULL, NULL);
 }
 
 static void note_silence(JobRun *run, const WorkerReport *report) {
@@ -274,27 +299,81 @@ static void on_sample(JobRun *run, const WorkerReport *report) {
   watch_notify(run->agent, job, false);
 }
 
+/* The job's policy has them, so libvirt is to have them: whoever refuses, or is away, is asked again. False: that was said
+ * before. */
+static bool note_limits_set(JobRun *run, const GError *error) {
+  bool news = !error || !run->limits_refused;
+
+  if (!error)
+    run->job->share_bytes_per_s = 0;
+  run->limits_refused = error != NULL;
+  run->limits_due_ms = error ? agent_now_ms() + LIMITS_AGAIN_MS : 0;
+  return news;
+}
+
+/* --- a pause by the agent, on record --- */
+
+/* What the record says of it is what the worker knows: that it was made, or may have been. But a claim is made before the pause is,
+ * and stands until the worker has told what came of it. */
+static bool note_pause(JobRun *run) {
+  MigSettleRecord *record = &run->job->record;
+  MigSettleRecord known;
+
+  if (run->pause_wanted || !run->go_given)
+    return false;
+  known = worker_get_record(run->worker);
+  if (record->paused_by_agent == known.paused_by_agent && record->pause_answered == known.pause_answered)
+    return false;
+  record->paused_by_agent = known.paused_by_agent;
+  record->pause_answered = known.pause_answered;
+  return true;
+}
+
+void run_want_pause(JobRun *run) {
+  run->pause_wanted = true;
+  run->job->record.paused_by_agent = true;
+  run->job->record.pause_answered = false;
+}
+
+bool run_wants_pause(const JobRun *run) {
+  return run->pause_wanted;
+}
+
+void run_drop_pause(JobRun *run, const char *why) {
+  run_settle_pause(run);
+  job_add_event(run->job, "warning", MIG_CAUSE_NONE, "not paused: %s", why);
+  log_job(run->job, LOG_WARNING, NULL, "not paused, though it was asked for: %s", why);
+  lifecycle_state_changed(run->agent, run->job);
+}
+
+void run_settle_pause(JobRun *run) {
+  run->pause_wanted = false;
+  note_pause(run);
+}
+
 static void on_acted(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
   const char *what = mig_action_name(report->action.kind);
 
+  if (report->action.kind == MIG_ACTION_PAUSE && report->action.downtime_ms == 0)
+    run_settle_pause(run);
   if (report->action.kind == MIG_ACTION_NONE && run->bandwidth.in) {
     bandwidth_note_set(run, report->error);
     return;
   }
-  if (report->action.kind == MIG_ACTION_NONE)
+  if (report->action.kind == MIG_ACTION_NONE) {
     what = "new bandwidth limit";
+    if (!note_limits_set(run, report->error))
+      return;
+  }
   if (!report->error) {
     job_add_event(job, "action", MIG_CAUSE_NONE, "%s: accepted by libvirt", what);
-    if (report->action.kind == MIG_ACTION_PAUSE && report->action.downtime_ms == 0)
-      job->record.pause_answered = true;
   } else {
     job_add_event(job, "warning", MIG_CAUSE_NONE, "%s: refused: %s", what, report->error->message);
     log_job(job, LOG_WARNING, NULL, "%s was refused: %s", what, report->error->message);
     if (run->monitoring)
       mig_monitor_note_refused(&run->monitor, report->action.kind);
-    if (report->action.kind == MIG_ACTION_PAUSE && mig_virt_error_is_answer(report->error))
-      job->record.paused_by_agent = false;
+    note_steering(run);
   }
   lifecycle_state_changed(run->agent, job);
 }
@@ -340,6 +419,8 @@ static void on_in_clear(JobRun *run, const WorkerReport *report) {
 static void on_report(Worker *worker, const WorkerReport *report, gpointer user_data) {
   JobRun *run = user_data;
 
+  if (note_pause(run))
+    lifecycle_state_changed(run->agent, run->job);
   switch (report->kind) {
   case WORKER_PREPARED:
     on_prepared(run, report);
@@ -419,12 +500,22 @@ void run_start(Agent *agent, Job *job, bool reattach) {
   run->worker = worker_start(agent->hypervisor, agent->driver, &request, agent->context, on_report, run);
 }
 
+/* Did libvirt get other limits since the start, or should it have? Nobody knows what became of them. */
+static bool has_limits_of_its_own(const Job *job) {
+  return job->share_bytes_per_s > 0 ||
+         job->policy_sources[MIG_POLICY_BANDWIDTH_BYTES_PER_S] == GOAL_SOURCE_TUNED ||
+         job->policy_sources[MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] == GOAL_SOURCE_TUNED;
+}
+
 void run_adopt(Agent *agent, Job *job) {
   run_start(agent, job, true);
   bandwidth_adopt(job->run);
+  if (!job->run->bandwidth.in && has_limits_of_its_own(job))
+    job->run->limits_due_ms = 1;
   if (job->started_ms > 0)
     start_monitor(job->run);
-  if (job->abort_requested)
+  /* An end that was decided and told before is one still: a guard's as well. */
+  if (job->abort_requested || (job->failure.cause != MIG_CAUSE_NONE && job->stage != MIG_STAGE_POST_COPY))
     run_abort(job->run);
 }
 
@@ -450,6 +541,8 @@ void run_abort(JobRun *run) {
 void run_complete(JobRun *run, MigActionKind kind) {
   if (run->monitoring)
     mig_monitor_note_taken(&run->monitor, kind);
+  if (note_steering(run))
+    lifecycle_save(run->agent, run->job, NULL, NULL);
   worker_act(run->worker, &(MigAction){.kind = kind});
 }
 
@@ -497,6 +590,12 @@ static void hold_without_share(JobRun *run) {
              MIG_CAUSE_PENDING_TIMEOUT, error);
 }
 
+/* libvirt is seen at the migration, and no share of a common bandwidth has a say. */
+static bool may_set_limits(const JobRun *run) {
+  return run->job->phase == MIG_PHASE_MIGRATING && run->go_given && !run->silent && !run->bandwidth.in &&
+         !run->job->abort_requested;
+}
+
 void run_tick(JobRun *run, uint64_t now_ms) {
   Job *job = run->job;
 
@@ -520,6 +619,10 @@ void run_tick(JobRun *run, uint64_t now_ms) {
     mig_monitor_tick(&run->monitor, now_ms, &action);
     if (action.kind != MIG_ACTION_NONE)
       take_action(run, &action);
+  }
+  if (run->limits_due_ms > 0 && now_ms >= run->limits_due_ms && may_set_limits(run)) {
+    run->limits_due_ms = 0;
+    set_own_bandwidth(run);
   }
   if (run->silent)
     watch_notify(run->agent, job, false);

@@ -31,6 +31,16 @@ void run_abort(JobRun *run);
 /* Takes a way out, whatever the monitor thinks of it: MIG_ACTION_START_POST_COPY or MIG_ACTION_PAUSE. */
 void run_complete(JobRun *run, MigActionKind kind);
 
+/* The record is about to claim that the agent pauses the guest; run_complete() follows once that is durable, or
+ * run_drop_pause() if it is not to be. */
+void run_want_pause(JobRun *run);
+bool run_wants_pause(const JobRun *run);
+void run_drop_pause(JobRun *run, const char *why);
+
+/* No pause is made any more: the record claims those alone that were, or may have been. To be called before the run is freed
+ * and the record written for the last time. */
+void run_settle_pause(JobRun *run);
+
 /* The job's policy has changed in what is set in `changes`. */
 void run_tune(JobRun *run, const MigPolicy *changes);
 

@@ -266,6 +266,7 @@ void worker_settle(Worker *worker) {
 
   mig_settle_init(&settling.settle, &record, worker->stayed_ms);
   while (!settled && !worker_is_over(worker)) {
+    unsigned pauses = worker_count_pauses(worker);
     g_auto(Ends) ends = {0};
 
     record = worker_get_record(worker);
@@ -276,6 +277,9 @@ void worker_settle(Worker *worker) {
     mig_settle_set_word(&settling.settle, record.told_it_stayed, record.told_it_ran);
     look(&settling, &ends);
     settled = go_on(&settling, &ends);
+    /* It was seen to run since: whoever pauses it from now on is not the agent, for the job's record as well. */
+    if (settling.paused && !settling.settle.record.paused_by_agent)
+      worker_forget_pause(worker, pauses);
   }
   g_free(settling.evidence);
 }

@@ -68,6 +68,7 @@ struct Worker {
   bool in_call;
   bool own_seen; /* it was there when libvirt was asked last */
   uint64_t started_ms, call_began_ms, job_began_ms;
+  unsigned pauses; /* that it made, or may have made */
 };
 
 /* --- worker.c --- */
@@ -105,13 +106,16 @@ void worker_learn(Worker *worker, bool seen_there, bool completed);
 /* Did libvirt say that the migration was completed? */
 bool worker_is_completed(Worker *worker);
 
-MigSettleRecord worker_get_record(Worker *worker);
 void worker_set_record(Worker *worker, const MigSettleRecord *record);
 
 /* The steerer is to pause the guest: false if the outcome has been told. Then what came of it. */
 bool worker_begin_pause(Worker *worker);
 void worker_end_pause(Worker *worker, bool paused, bool answered);
 bool worker_is_pausing(Worker *worker);
+
+/* The guest was seen to run since so many pauses: the record is not to claim one any more. Nothing, if there was another. */
+unsigned worker_count_pauses(Worker *worker);
+void worker_forget_pause(Worker *worker, unsigned pauses);
 
 /* The outcome is told: the steerer begins nothing any more. False: it is at a pause, whose end is to be awaited. */
 bool worker_end_steering(Worker *worker);

@@ -131,7 +131,24 @@ void worker_end_pause(Worker *worker, bool paused, bool answered) {
   if (paused) {
     worker->record.paused_by_agent = true;
     worker->record.pause_answered = answered;
+    worker->pauses++;
   }
+  g_mutex_unlock(&worker->mutex);
+}
+
+unsigned worker_count_pauses(Worker *worker) {
+  unsigned pauses;
+
+  g_mutex_lock(&worker->mutex);
+  pauses = worker->pauses;
+  g_mutex_unlock(&worker->mutex);
+  return pauses;
+}
+
+void worker_forget_pause(Worker *worker, unsigned pauses) {
+  g_mutex_lock(&worker->mutex);
+  if (!worker->pausing && worker->pauses == pauses)
+    worker->record.paused_by_agent = worker->record.pause_answered = false;
   g_mutex_unlock(&worker->mutex);
 }
 

@@ -98,6 +98,10 @@ void worker_cancel(Worker *worker);
  * it while the job is being set up. */
 void worker_act(Worker *worker, const MigAction *action);
 
+/* What is known of the domain now, of the time before the move and of a pause by the agent: that one is made, or may have been.
+ * From any thread. */
+MigSettleRecord worker_get_record(Worker *worker);
+
 /* Sets the bandwidth limits of the running migration; the second with `post_copy` only. 0: none. */
 void worker_set_bandwidth(Worker *worker, uint64_t bytes_per_s, bool post_copy,
                           uint64_t post_copy_bytes_per_s);

@@ -3,6 +3,7 @@
 #include "libmigrate/core/choose.h"
 
 #include "libmigrate/core/message.h"
+#include "libmigrate/core/throttle.h"
 
 #include <math.h>
 
@@ -19,6 +20,8 @@
  *                  at the first pass's end that fits, so a wrong forecast makes it late and never too long
  *   post_copy      only while bytes flow
  *   none           the migration is ended with NOT_CONVERGING, as soon as two passes have confirmed it
+ *
+ * max_throttle_pct bars what would outlast QEMU's next step, where that is above it (throttle.c).
  *
  * A guest that was seen to change may change again: such a one is given CHANGING_PATIENCE_MS after the last change
  * before it is called hopeless. A change shows in the curve; or, since that has a point a pass only and passes are long,
@@ -61,6 +64,8 @@
 #define THROTTLE_PASSES_MS 4000
 /* A limit that libvirt refused is asked for again after that. */
 #define LIMIT_RETRY_MS 5000
+/* From QEMU's last look at the dirty log, beside the downtime itself; and until a post-copy that was asked for shows. */
+#define SWITCHING_MS 1000
 /* No bytes for so long: not the moment to put the guest at the mercy of the link. */
 #define LINK_QUIET_MS 300
 /* So much of the mean must have flowed since the reading before, which must be no older than that. */
@@ -73,10 +78,17 @@ static uint64_t since(uint64_t now, uint64_t then) {
 
 /* --- what a sample teaches --- */
 
+typedef struct PassBegun {
+  uint64_t passes;    /* that have begun */
+  uint64_t bytes;     /* dirty at the begin of each, on the mean */
+  uint64_t begin_ms;  /* of the last one */
+  uint64_t processed; /* sent in all by then */
+} PassBegun;
+
 /* One or more passes began between two samples: how long a pass took, and what it left, on the mean. What they all left
  * has been sent since, but for the rest of the last one and with the rest of the one before them. The begin of the pass
  * under way is found from what has been sent of it. */
-static void learn_from_passes(MigMonitor *monitor, const MigSample *sample) {
+static PassBegun pass_begun(const MigMonitor *monitor, const MigSample *sample) {
   const MigSample *last = &monitor->last;
   uint64_t passes = since(sample->iteration, last->iteration);
   uint64_t sent = since(sample->memory_processed_bytes, last->memory_processed_bytes);
@@ -88,16 +100,51 @@ static void learn_from_passes(MigMonitor *monitor, const MigSample *sample) {
   if (ago_ms > since(sample->now_ms, last->now_ms))
     ago_ms = since(sample->now_ms, last->now_ms);
 
-  uint64_t begin_ms = sample->now_ms - ago_ms;
-  double took_s = (double)since(begin_ms, monitor->pass_start_ms) / 1000.0 / (double)passes;
-  /* A pass that began before our eyes ended before them: its length is known. */
-  bool whole = monitor->passes_seen > 0 || last->iteration <= 1;
-  if (whole && !mig_dirty_curve_observe(&monitor->curve, took_s, (double)bytes))
-    monitor->changed_ms = sample->now_ms;
-  monitor->pass_start_ms = begin_ms;
+  return (PassBegun){.passes = passes,
+                     .bytes = bytes,
+                     .begin_ms = sample->now_ms - ago_ms,
+                     .processed = since(sample->memory_processed_bytes, sent_of_this)};
+}
+
+static void enter_pass(MigMonitor *monitor, const PassBegun *begun) {
+  monitor->pass_start_ms = begun->begin_ms;
   monitor->prior_pass_bytes = monitor->pass_bytes;
-  monitor->pass_bytes = bytes;
-  monitor->passes_seen += (unsigned)(passes > 1000 ? 1000 : passes);
+  monitor->pass_bytes = begun->bytes;
+  monitor->pass_processed = begun->processed;
+  monitor->pass_whole = true;
+}
+
+static void learn_from_passes(MigMonitor *monitor, const MigSample *sample) {
+  PassBegun begun = pass_begun(monitor, sample);
+  double took_s = (double)since(begun.begin_ms, monitor->pass_start_ms) / 1000.0 / (double)begun.passes;
+  uint64_t sent = since(begun.processed, monitor->pass_processed) / begun.passes;
+  throttle_note_pass(monitor, monitor->last.now_ms, sample->now_ms, sent, begun.bytes);
+  /* A pass that began before our eyes ended before them: its length is known. The first one of a new throttle is left out, unless
+   * there may be no other. */
+  bool whole = monitor->passes_seen > 0 || monitor->last.iteration <= 1 ||
+               (monitor->pass_whole && throttle_is_last(monitor));
+  if (whole && !mig_dirty_curve_observe(&monitor->curve, took_s, (double)begun.bytes))
+    monitor->changed_ms = sample->now_ms;
+  enter_pass(monitor, &begun);
+  monitor->passes_seen += (unsigned)(begun.passes > 1000 ? 1000 : begun.passes);
+}
+
+/* Slowed down, the guest is another one. QEMU does that as a pass begins, which is the first of the new one then, and may be seen to
+ * begin before the throttle is. Else the pass under way is of both, and teaches nothing. */
+static void learn_from_throttle(MigMonitor *monitor, const MigSample *sample) {
+  uint64_t passes = since(sample->iteration, monitor->last.iteration);
+  mig_dirty_curve_restart(&monitor->curve);
+  throttle_note_step(monitor, monitor->last.now_ms, sample->now_ms, passes);
+  if (passes > 0) {
+    PassBegun begun = pass_begun(monitor, sample);
+    enter_pass(monitor, &begun);
+  } else if (!monitor->pass_whole || since(sample->now_ms, monitor->pass_start_ms) > RECENT_MS) {
+    monitor->pass_start_ms = sample->now_ms;
+    monitor->pass_bytes = sample->memory_remaining_bytes;
+    monitor->pass_processed = sample->memory_processed_bytes;
+    monitor->pass_whole = false;
+  }
+  monitor->passes_seen = 0;
 }
 
 /* Throttled, it is not the guest that is calm. */
@@ -149,6 +196,10 @@ void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
     monitor->pass_bytes =
         sample->iteration <= 1 ? sample->memory_total_bytes : sample->memory_remaining_bytes;
     monitor->way_since_ms = sample->now_ms;
+    monitor->way_iteration = sample->iteration;
+    monitor->pass_processed = sample->iteration <= 1 ? 0 : sample->memory_processed_bytes;
+    monitor->throttle_counted_ms = monitor->pass_start_ms;
+    monitor->throttle_counts = sample->iteration > 1; /* of what went before nothing is known */
   }
   if (monitor->flow_begin_ms == 0 && sample->memory_processed_bytes > 0) {
     monitor->flow_begin_ms = sample->now_ms;
@@ -164,15 +215,10 @@ void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
   if (gap_ms > 0 && gap_ms <= RECENT_MS)
     monitor->recent_bytes_per_s =
         (double)since(sample->memory_processed_bytes, last->memory_processed_bytes) * 1000.0 / (double)gap_ms;
-  if (!first && sample->throttle_pct != last->throttle_pct) {
-    /* Slowed down, the guest is another one: the pass under way is of both, and teaches nothing. */
-    mig_dirty_curve_restart(&monitor->curve);
-    monitor->passes_seen = 0;
-    monitor->pass_start_ms = sample->now_ms;
-    monitor->pass_bytes = sample->memory_remaining_bytes;
-  } else if (!first && sample->iteration > last->iteration) {
+  if (!first && sample->throttle_pct != last->throttle_pct)
+    learn_from_throttle(monitor, sample);
+  else if (!first && sample->iteration > last->iteration)
     learn_from_passes(monitor, sample);
-  }
 }
 
 /* --- the choice --- */
@@ -190,6 +236,9 @@ static MigStanding standing_of(const MigMonitor *monitor) {
       .elapsed_s = (double)since(last->now_ms, monitor->start_ms) / 1000.0,
       .deadline_s = deadline_ms == UINT64_MAX ? 0 : (double)since(deadline_ms, monitor->start_ms) / 1000.0,
       .throttle_pct = (unsigned)last->throttle_pct,
+      .last_throttle = throttle_is_last(monitor),
+      .high_passes = monitor->throttle_counts,
+      .counted_s = (double)since(monitor->pass_start_ms, monitor->throttle_counted_ms) / 1000.0,
       .cpu_share = monitor->cpu_share,
       .switch_s = (double)monitor->switch_ms / 1000.0,
   };
@@ -221,15 +270,20 @@ static bool was_limit_refused(const MigMonitor *monitor) {
 
 static void ask_for_limit(MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, MigAction *ret_action) {
   monitor->prior_downtime_ms = monitor->downtime_ms;
+  monitor->prior_most_downtime_ms = monitor->most_downtime_ms;
   monitor->downtime_ms = limit_ms;
+  monitor->most_downtime_ms = 0;
   monitor->limit_iteration = monitor->last.iteration;
+  monitor->limit_asked_ms = monitor->last.now_ms;
+  monitor->switching_iteration = 0;
   ret_action->kind = kind;
   ret_action->downtime_ms = limit_ms;
 }
 
 static bool set_limit(MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, MigAction *ret_action) {
   double now_ms = (double)monitor->downtime_ms;
-  if (fabs((double)limit_ms - now_ms) <= LIMIT_SLACK * now_ms)
+  if (limit_ms == monitor->downtime_ms ||
+      (fabs((double)limit_ms - now_ms) <= LIMIT_SLACK * now_ms && !throttle_is_imminent(monitor)))
     return false;
   if (kind == MIG_ACTION_SET_DOWNTIME && was_limit_refused(monitor))
     return false;
@@ -325,9 +379,10 @@ static bool take_pause(MigMonitor *monitor, bool pass_began, MigAction *ret_acti
   uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_PAUSE_MS));
   const MigWayForecast *way = &monitor->forecast.ways[MIG_WAY_PAUSE];
   uint64_t limit_ms = limit_ms_of(way, goal_ms);
-  if (!pass_began || (monitor->way == MIG_WAY_PAUSE && limit_ms <= monitor->downtime_ms))
+  bool now = throttle_is_imminent(monitor);
+  if ((!pass_began && !now) || (monitor->way == MIG_WAY_PAUSE && limit_ms <= monitor->downtime_ms))
     return false;
-  if (monitor->way != MIG_WAY_PAUSE && may_do_without(monitor, way))
+  if (monitor->way != MIG_WAY_PAUSE && !now && may_do_without(monitor, way))
     return false;
   if (!set_limit(monitor, MIG_ACTION_PAUSE, limit_ms, ret_action))
     return false;
@@ -351,12 +406,11 @@ static bool take_post_copy(MigMonitor *monitor, MigAction *ret_action) {
 
 /* QEMU was told to throttle, and may yet do so, or go further. */
 static bool throttle_may_help(const MigMonitor *monitor) {
-  uint64_t max_pct = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_THROTTLE_PCT);
-  if (!monitor->open.auto_converge || !mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
+  if (!monitor->open.auto_converge || throttle_is_last(monitor))
     return false;
   if (monitor->last.throttle_pct == 0)
     return monitor->last.iteration < THROTTLE_BY_PASS;
-  return monitor->last.throttle_pct < max_pct;
+  return throttle_next_pct(monitor) > monitor->last.throttle_pct;
 }
 
 /* So far above what is allowed that a few percent more or less in a pass cannot matter. */
@@ -389,28 +443,76 @@ static bool time_to_look(const MigMonitor *monitor, bool pass_began) {
     return false;
   if (since(last->now_ms, monitor->flow_begin_ms) < SETTLE_MS)
     return false;
-  return pass_began || since(last->now_ms, monitor->looked_ms) >= LOOK_EVERY_MS;
+  return pass_began || throttle_is_imminent(monitor) ||
+         since(last->now_ms, monitor->looked_ms) >= LOOK_EVERY_MS;
 }
 
 /* A goal that was tightened holds at once, whatever else is known. A guest that is to be paused may be stopped for as long as
- * a pause may take. */
+ * a pause may take. A limit that was refused may be in force all the same, since not all refusals are answers. */
 static bool keep_goal(MigMonitor *monitor, MigAction *ret_action) {
   uint64_t most_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
   uint64_t pause_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_PAUSE_MS);
   if (monitor->way == MIG_WAY_PAUSE && pause_ms > most_ms)
     most_ms = pause_ms;
   uint64_t goal_ms = mig_downtime_limit_ms(most_ms);
-  if (monitor->downtime_ms <= goal_ms || was_limit_refused(monitor))
+  uint64_t in_force_ms =
+      monitor->downtime_ms > monitor->most_downtime_ms ? monitor->downtime_ms : monitor->most_downtime_ms;
+  if (in_force_ms <= goal_ms || was_limit_refused(monitor))
     return false;
-  message_goal(monitor->downtime_ms, goal_ms, ret_action->message, sizeof(ret_action->message));
-  ask_for_limit(monitor, MIG_ACTION_SET_DOWNTIME, goal_ms, ret_action);
+  uint64_t limit_ms = monitor->downtime_ms < goal_ms ? monitor->downtime_ms : goal_ms;
+  message_goal(in_force_ms, limit_ms, ret_action->message, sizeof(ret_action->message));
+  ask_for_limit(monitor, MIG_ACTION_SET_DOWNTIME, limit_ms, ret_action);
+  return true;
+}
+
+/* What remains fits the limit, since QEMU's last look or since the limit was asked for: it is about to stop the guest, or has. If
+ * more passes begin, it has not. */
+static bool may_be_switching(MigMonitor *monitor) {
+  uint64_t room_ms = monitor->downtime_ms + SWITCHING_MS, now_ms = monitor->last.now_ms;
+  bool fits = (double)monitor->last.memory_remaining_bytes * 1000.0 <=
+              (double)monitor->downtime_ms * bandwidth_of(monitor);
+  if (!fits || (since(now_ms, monitor->pass_start_ms) >= room_ms &&
+                since(now_ms, monitor->limit_asked_ms) >= room_ms)) {
+    monitor->switching_iteration = 0;
+    return false;
+  }
+  if (monitor->switching_iteration == 0)
+    monitor->switching_iteration = monitor->last.iteration;
+  return monitor->last.iteration <= monitor->switching_iteration + 1;
+}
+
+/* The guest is slowed down by more than is permitted: QEMU took a step that was not foreseen, or a goal was tightened. There is no
+ * way to lower a throttle but to end what it is for. */
+static bool end_throttle(MigMonitor *monitor, bool switching, MigAction *ret_action) {
+  const MigSample *last = &monitor->last;
+  bool post_copy = mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_POST_COPY) && monitor->open.post_copy &&
+                   !monitor->open.refused[MIG_WAY_POST_COPY];
+  if (monitor->over_cap_ms == 0)
+    monitor->over_cap_ms = last->now_ms;
+  if ((switching && since(last->now_ms, monitor->over_cap_ms) < monitor->downtime_ms + SWITCHING_MS) ||
+      (monitor->way == MIG_WAY_POST_COPY && since(last->now_ms, monitor->way_since_ms) < SWITCHING_MS))
+    return true;
+  if (post_copy && monitor->way != MIG_WAY_POST_COPY && is_link_healthy(monitor)) {
+    ret_action->kind = MIG_ACTION_START_POST_COPY;
+    follow(monitor, MIG_WAY_POST_COPY);
+  } else {
+    monitor->abort_asked = true;
+    ret_action->kind = MIG_ACTION_ABORT;
+    ret_action->cause = MIG_CAUSE_NOT_CONVERGING;
+  }
+  message_over_cap(monitor, ret_action->kind, throttle_cap_pct(monitor), ret_action->message,
+                   sizeof(ret_action->message));
   return true;
 }
 
 bool choose_way(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
+  bool switching = may_be_switching(monitor);
+  if (throttle_is_over(monitor) && !monitor->stopped)
+    return end_throttle(monitor, switching, ret_action);
+  monitor->over_cap_ms = 0;
   if (keep_goal(monitor, ret_action))
     return true;
-  if (!time_to_look(monitor, pass_began))
+  if (!time_to_look(monitor, pass_began) || (throttle_is_imminent(monitor) && switching))
     return false;
   MigStanding standing = standing_of(monitor);
   monitor->looked_ms = monitor->last.now_ms;
@@ -431,10 +533,13 @@ bool choose_way(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
   case MIG_WAY_COUNT:
     break;
   }
-  return pass_began && is_hopeless(monitor) && give_up(monitor, ret_action);
+  /* What is on the last throttle that is permitted gets no second pass: QEMU would slow it down further. */
+  return (throttle_is_imminent(monitor) || (pass_began && is_hopeless(monitor))) &&
+         give_up(monitor, ret_action);
 }
 
 void mig_monitor_note_taken(MigMonitor *monitor, MigActionKind kind) {
+  monitor->stopped |= kind == MIG_ACTION_PAUSE;
   if (kind == MIG_ACTION_PAUSE)
     follow(monitor, MIG_WAY_PAUSE);
   else if (kind == MIG_ACTION_START_POST_COPY)
@@ -448,8 +553,12 @@ void mig_monitor_note_refused(MigMonitor *monitor, MigActionKind kind) {
     break;
   case MIG_ACTION_PAUSE:
     monitor->open.refused[MIG_WAY_PAUSE] = true;
+    monitor->stopped = false;
     break;
   case MIG_ACTION_SET_DOWNTIME:
+    monitor->most_downtime_ms = monitor->downtime_ms > monitor->prior_most_downtime_ms
+                                    ? monitor->downtime_ms
+                                    : monitor->prior_most_downtime_ms;
     monitor->downtime_ms = monitor->prior_downtime_ms;
     monitor->limit_refused = true;
     monitor->limit_refused_ms = monitor->last.now_ms;

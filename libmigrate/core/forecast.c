@@ -46,11 +46,18 @@
 #define WORTHLESS_S 0.012
 /* A pass that shrinks by less has reached the floor. */
 #define FLOOR_RATIO 0.98
-/* QEMU's own first throttle. */
+/* QEMU's own first throttle, and its steps. */
 #define LEAST_THROTTLE_PCT 20
+#define OWN_INCREMENT_PCT  10
 /* QEMU's throttle-trigger-threshold; and a guest that has not met it so far will not. */
 #define HIGH_RATIO      0.5
+#define HIGH_COUNTS     2
+#define COUNT_EVERY_S   1.0
 #define HIGH_PASSES_MAX 6
+/* What is dirty in the middle of a pass is known within this. */
+#define NOW_MARGIN 0.1
+/* QEMU's max-cpu-throttle. */
+#define MOST_THROTTLE_PCT 99
 /* What auto-converge aims at: each pass less than half of the one before. */
 #define TARGET_RATIO 0.45
 /* Share of the guest's work that post-copy costs while pages are missing, of a guest that writes as fast as the link
@@ -81,6 +88,7 @@ static const char *const bar_names[] = {
     [MIG_WAY_NEVER_ENDS] = "never ends",
     [MIG_WAY_PAUSE_TOO_LONG] = "pause too long",
     [MIG_WAY_TOO_LATE] = "too late",
+    [MIG_WAY_CAPPED] = "max_throttle_pct too low",
     [MIG_WAY_UNKNOWN] = "not known yet",
 };
 TABLE_COVERS(bar_names, MIG_WAY_BAR_COUNT);
@@ -362,8 +370,10 @@ static double stall_s(unsigned throttle_pct) {
   return throttle_pct < 100 ? 0.010 * throttle_pct / (100.0 - throttle_pct) : INFINITY;
 }
 
-static unsigned next_throttle(unsigned pct) {
-  return pct < 95 ? pct + 5 - pct % 5 : pct + 1;
+/* Also the strongest that is permitted. */
+static unsigned next_throttle(unsigned pct, unsigned max_pct) {
+  unsigned next = pct < 95 ? pct + 5 - pct % 5 : pct + 1;
+  return pct < max_pct && next > max_pct ? max_pct : next;
 }
 
 /* QEMU throttles once two passes dirtied more than half of what they sent. Of passes before this one nothing is known.
@@ -378,6 +388,27 @@ static bool walk_to_throttle(Walk *walk, double sent) {
   return high >= 2;
 }
 
+/* Does QEMU take a step of its throttle before so many more passes have ended, of which this is the first? It counts those that
+ * dirtied more than half of what they sent, and counts again when a second has gone by, `period_s` of it
+ * before this pass began. The last one's does no harm: there the guest is stopped. */
+static bool steps_within(Walk walk, double sent, unsigned high, double period_s, unsigned passes) {
+  double period_sent = 0, period_dirty = 0;
+  for (; passes > 1; passes--) {
+    period_s += sent / walk.bandwidth;
+    period_sent += sent;
+    period_dirty += walk.bytes;
+    if (period_s > COUNT_EVERY_S) {
+      high += period_dirty > HIGH_RATIO * period_sent;
+      period_s = period_sent = period_dirty = 0;
+    }
+    if (high >= HIGH_COUNTS)
+      return true;
+    sent = walk.bytes;
+    walk_pass(&walk);
+  }
+  return false;
+}
+
 /* The smallest throttle that shrinks a pass well and is in time, or, if none is, the strongest that is permitted; and what
  * comes of it. */
 static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const MigStanding *standing,
@@ -388,8 +419,8 @@ static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const M
   Walk before = walk_start(curve, standing, 1.0);
   if (standing->throttle_pct == 0 && !walk_to_throttle(&before, standing->pass_bytes))
     return *pre_copy; /* that is what it comes to, of a guest that is left alone */
-  for (unsigned pct = standing->throttle_pct > 0 ? standing->throttle_pct : LEAST_THROTTLE_PCT;
-       pct <= max_pct; pct = next_throttle(pct)) {
+  unsigned first_pct = standing->throttle_pct > 0 ? standing->throttle_pct : LEAST_THROTTLE_PCT;
+  for (unsigned pct = first_pct; pct <= max_pct; pct = next_throttle(pct, max_pct)) {
     Walk walk = before;
     walk.speed = speed_at(standing, pct) / speed_at(standing, standing->throttle_pct);
     Walk next = walk;
@@ -402,15 +433,35 @@ static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const M
     last.pause_s = fmax(last.pause_s, stall_s(pct));
     last.lost_s += (last.total_s - standing->elapsed_s - before.at_s) * (1 - walk.speed);
     last.bar = bar_for(&last, standing, fmax(limit_s, WORTHLESS_S));
+    if (last.bar == MIG_WAY_OPEN && pct == max_pct && max_pct < MOST_THROTTLE_PCT &&
+        pct > standing->throttle_pct && steps_within(next, before.bytes, 0, 0, last.passes - before.passes))
+      last.bar = MIG_WAY_CAPPED;
     if (next.bytes <= TARGET_RATIO * before.bytes && last.bar == MIG_WAY_OPEN)
       break;
   }
   return last;
 }
 
+/* QEMU may take a step of its throttle as soon as it reads the log again, and does that whenever what remains fits the limit: so the
+ * limit is to fit all that is dirty now. */
+static MigWayForecast forecast_pause_now(const MigDirtyCurve *curve, const MigStanding *standing,
+                                         double limit_s) {
+  Walk now = walk_start(curve, standing, 1.0);
+  now.bytes = fmin(standing->remaining_bytes + dirtied(&now, standing->pass_s), now.memory);
+  now.at_s = now.sent = 0;
+  MigWayForecast way = end_at(&now, standing);
+  way.downtime_s = way.downtime_s * (1 + NOW_MARGIN) + WORTHLESS_S;
+  way.bar = bar_for(&way, standing, limit_s);
+  /* The pause is what is dirty, whatever the limit: room for more of that costs nothing, and there is no second try. */
+  way.downtime_s = fmax(way.downtime_s, fmin(2 * way.downtime_s + 0.1, limit_s));
+  return way;
+}
+
 static MigWayForecast forecast_pause(const MigDirtyCurve *curve, const MigStanding *standing,
                                      const MigPolicy *policy) {
   double limit_s = limit_s_of(policy, MIG_POLICY_MAX_PAUSE_MS);
+  if (standing->last_throttle && standing->high_passes > 0)
+    return forecast_pause_now(curve, standing, limit_s);
   Walk walk = walk_start(curve, standing, 1.0);
   bool fits = walk_until(&walk, limit_s);
   MigWayForecast way = end_at(&walk, standing);
@@ -454,6 +505,17 @@ static double cost_of(const MigForecast *forecast, MigWay way, const MigStanding
   return cost;
 }
 
+/* On the last throttle that is permitted nothing may outlast QEMU's next step; but post-copy, which ends it. */
+static void apply_cap(MigForecast *forecast, const MigDirtyCurve *curve, const MigStanding *standing) {
+  Walk walk = walk_start(curve, standing, 1.0);
+  for (int way = 0; standing->last_throttle && way < MIG_WAY_COUNT; way++) {
+    MigWayForecast *w = &forecast->ways[way];
+    if (way != MIG_WAY_POST_COPY && w->bar == MIG_WAY_OPEN &&
+        steps_within(walk, standing->pass_bytes, standing->high_passes, standing->counted_s, w->passes))
+      w->bar = MIG_WAY_CAPPED;
+  }
+}
+
 /* What the policy, the start or libvirt bars is barred whatever the numbers say. */
 static void apply_permissions(MigForecast *forecast, const MigPolicy *policy, const MigWaysOpen *open) {
   MigWayForecast *ways = forecast->ways;
@@ -485,6 +547,7 @@ void mig_forecast(const MigDirtyCurve *curve, const MigStanding *standing, const
       forecast_auto_converge(curve, standing, policy, &ret_forecast->ways[MIG_WAY_PRE_COPY]);
   ret_forecast->ways[MIG_WAY_PAUSE] = forecast_pause(curve, standing, policy);
   ret_forecast->ways[MIG_WAY_POST_COPY] = forecast_post_copy(curve, standing);
+  apply_cap(ret_forecast, curve, standing);
   apply_permissions(ret_forecast, policy, open);
   for (int way = 0; way < MIG_WAY_COUNT; way++) {
     set_error(&ret_forecast->ways[way], curve, standing);
@@ -522,6 +585,25 @@ static unsigned first_throttle(unsigned pct, const MigPolicy *policy) {
   while (pct > LEAST_THROTTLE_PCT && stall_s(pct) > goal_s)
     pct--;
   return pct;
+}
+
+/* QEMU's steps are to land on the strongest throttle that is permitted, for it goes no further. A computed start is raised for that,
+ * if its stops stay within the goal, else it begins lower. QEMU's own steps are left to it where they do as well. */
+static void land_on_cap(MigPlan *plan, const MigPolicy *policy) {
+  unsigned cap = (unsigned)mig_policy_get(policy, MIG_POLICY_MAX_THROTTLE_PCT);
+  unsigned initial = plan->throttle_initial_pct ? plan->throttle_initial_pct : LEAST_THROTTLE_PCT;
+  unsigned increment = plan->throttle_increment_pct ? plan->throttle_increment_pct : OWN_INCREMENT_PCT;
+  if (cap >= MOST_THROTTLE_PCT)
+    return;
+  initial = initial < cap ? initial : cap;
+  unsigned off = (cap - initial) % increment;
+  if (off > 0)
+    initial =
+        first_throttle(initial + off, policy) == initial + off ? initial + off : initial + off - increment;
+  if (off == 0 && plan->throttle_initial_pct == 0 && initial == LEAST_THROTTLE_PCT)
+    return;
+  plan->throttle_initial_pct = initial;
+  plan->throttle_increment_pct = increment;
 }
 
 void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *link, const MigPolicy *policy,
@@ -564,6 +646,8 @@ void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *
     plan.throttle_initial_pct = first_throttle(throttled->throttle_pct, policy);
     plan.throttle_increment_pct = plan.throttle_initial_pct >= 90 ? 1 : 5;
   }
+  if (plan.auto_converge)
+    land_on_cap(&plan, policy);
   *ret_plan = plan;
 }
 

@@ -62,6 +62,9 @@ typedef struct MigStanding {
   double elapsed_s;
   double deadline_s;     /* from the migration's start; 0: none */
   unsigned throttle_pct; /* under which the curve was seen */
+  bool last_throttle;    /* QEMU's next step would be above what is permitted */
+  unsigned high_passes;  /* that QEMU has counted towards that step: at the second one it takes it */
+  double counted_s;      /* from when it counted last to the begin of this pass */
   double cpu_share;      /* of its CPUs that the guest uses unthrottled, 0 to 1; 0: not known */
   double switch_s;       /* what the switch takes beside the memory; 0: not known */
 } MigStanding;
@@ -75,6 +78,7 @@ typedef enum MigWayBar {
   MIG_WAY_NEVER_ENDS,      /* the guest dirties faster than the link carries */
   MIG_WAY_PAUSE_TOO_LONG,
   MIG_WAY_TOO_LATE, /* after the deadline */
+  MIG_WAY_CAPPED,   /* QEMU would slow the guest down by more than is permitted before it ends */
   MIG_WAY_UNKNOWN,  /* no bandwidth or nothing of the guest is known yet */
   MIG_WAY_BAR_COUNT
 } MigWayBar;

@@ -3,6 +3,7 @@
 #include "libmigrate/core/message.h"
 
 #include "libmigrate/core/text.h"
+#include "libmigrate/core/throttle.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,6 +108,9 @@ static void add_seen(Text *text, const MigMonitor *monitor) {
            text_bytes(bytes > 0 ? (uint64_t)bytes : 0, c));
   if (last->throttle_pct > 0)
     text_add(text, " though slowed by %" PRIu64 " %%", last->throttle_pct);
+  if (throttle_is_imminent(monitor))
+    text_add(text, ", next by %u %%, %s", throttle_next_pct(monitor),
+             throttle_cap_pct(monitor) > 0 ? "above max_throttle_pct" : "which is not permitted any more");
 }
 
 static void add_open_way(Text *text, const MigWayForecast *way) {
@@ -141,6 +145,8 @@ static void add_remedy(Text *text, const MigMonitor *monitor) {
     text_add(text, ", or allow_post_copy");
   if (!mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
     text_add(text, ", or allow_auto_converge");
+  else if (throttle_is_last(monitor))
+    text_add(text, ", or more of max_throttle_pct");
 }
 
 void message_way(const MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, char *ret_text,
@@ -165,8 +171,31 @@ void message_way(const MigMonitor *monitor, MigActionKind kind, uint64_t limit_m
   text_add(&text, ".");
 }
 
+void message_over_cap(const MigMonitor *monitor, MigActionKind kind, unsigned cap_pct, char *ret_text,
+                      size_t size) {
+  Text text = {.text = ret_text, .size = size};
+  text_add(&text, "The guest is slowed by %" PRIu64 " %%, ", monitor->last.throttle_pct);
+  if (cap_pct > 0)
+    text_add(&text, "more than max_throttle_pct=%u permits", cap_pct);
+  else
+    text_add(&text, "though allow_auto_converge=no");
+  if (kind == MIG_ACTION_START_POST_COPY)
+    text_add(&text, ": post-copy ends it.");
+  else
+    text_add(&text, ": only an end of the migration ends that; a higher max_throttle_pct, max_pause_ms or "
+                    "allow_post_copy would help.");
+}
+
 void message_goal(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size) {
   Text text = {.text = ret_text, .size = size};
+  if (was_ms == UINT64_MAX) {
+    text_add(
+        &text,
+        "Which downtime limit is in force is not known after a restart of the agent: it is set to %" PRIu64
+        " ms.",
+        goal_ms);
+    return;
+  }
   text_add(&text,
            "The downtime is limited to %" PRIu64 " ms from now on, as the goal has it, was %" PRIu64 " ms.",
            goal_ms, was_ms);

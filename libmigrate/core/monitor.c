@@ -7,6 +7,7 @@
 #include "libmigrate/core/table.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Theory of operation
  *
@@ -98,6 +99,26 @@ void mig_monitor_set_plan(MigMonitor *monitor, const MigPlan *plan) {
   monitor->curve = plan->probe.curve;
   monitor->cpu_share = plan->probe.cpu_share;
   monitor->switch_ms = plan->switch_ms;
+  monitor->throttle_initial_pct = plan->throttle_initial_pct;
+  monitor->throttle_increment_pct = plan->throttle_increment_pct;
+}
+
+void mig_monitor_get_steering(const MigMonitor *monitor, MigSteering *ret_steering) {
+  memset(ret_steering, 0, sizeof(*ret_steering));
+  ret_steering->downtime_ms = monitor->downtime_ms;
+  ret_steering->pausing = monitor->way == MIG_WAY_PAUSE;
+  for (int way = 0; way < MIG_WAY_COUNT; way++)
+    if (monitor->open.refused[way])
+      ret_steering->refused |= 1u << way;
+}
+
+void mig_monitor_take_up(MigMonitor *monitor, const MigSteering *steering) {
+  if (steering->downtime_ms > 0)
+    monitor->downtime_ms = steering->downtime_ms;
+  monitor->most_downtime_ms = UINT64_MAX;
+  monitor->way = steering->pausing ? MIG_WAY_PAUSE : MIG_WAY_PRE_COPY;
+  for (int way = 0; way < MIG_WAY_COUNT; way++)
+    monitor->open.refused[way] = (steering->refused & (1u << way)) != 0;
 }
 
 const MigForecast *mig_monitor_forecast(const MigMonitor *monitor) {

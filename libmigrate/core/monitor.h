@@ -47,6 +47,13 @@ typedef struct MigGuestLoad {
       calm_ms; /* when it last used much less than most, or as little as ever; in the clock of the samples */
 } MigGuestLoad;
 
+/* What a monitor has to know of the one before it, in a process that was killed: kept with the job. */
+typedef struct MigSteering {
+  uint64_t downtime_ms; /* the limit that libvirt was asked for last; 0: none */
+  bool pausing;         /* the guest is to be paused, or was */
+  unsigned refused;     /* ways tried in vain: a bit for each MigWay */
+} MigSteering;
+
 /* Opaque by custom: only monitor.c and its tests look inside. A plain struct, so that it needs no memory of
  * its own. */
 typedef struct MigMonitor {
@@ -84,20 +91,34 @@ typedef struct MigMonitor {
   uint64_t changed_ms;    /* when the guest was last seen to do something else */
   uint64_t downtime_ms;   /* the limit that QEMU was given */
   uint64_t
+      most_downtime_ms; /* that may be in force, where it is not known to have taken that one; UINT64_MAX: any */
+  uint64_t
       share_bytes_per_s;    /* of a bandwidth that it has with others; 0: it has all that the link carries */
   uint64_t limit_iteration; /* in which it was set */
+  uint64_t limit_asked_ms;  /* likewise: when, in the clock of the samples */
   uint64_t prior_downtime_ms; /* the limit before, which holds where it was refused */
+  uint64_t prior_most_downtime_ms;
   bool limit_refused;
   uint64_t limit_refused_ms; /* the last time */
   uint64_t pass_start_ms;    /* of the pass under way, in the clock of the samples */
   uint64_t pass_bytes;       /* dirty at its start */
+  uint64_t pass_processed;   /* sent in all, at its start */
+  bool pass_whole;           /* it began before our eyes, of a guest that was the same since */
   uint64_t prior_pass_bytes; /* and at that of the one before */
   unsigned passes_seen;      /* that began before our eyes */
   uint64_t flow_begin_ms;    /* when bytes began to move */
   double recent_bytes_per_s; /* from the reading before to the last */
   uint64_t peak_bytes_per_s; /* the most that pre-copy was seen to send, of the smoothed bandwidth */
   MigGuestLoad load;
-  uint64_t pause_wanted_ms; /* since when a pause is put off for a guest that may calm down; 0: none is */
+  /* QEMU's throttle: throttle.c. */
+  unsigned throttle_initial_pct; /* as the migration was started with; 0: QEMU's own, of both */
+  unsigned throttle_increment_pct;
+  unsigned throttle_counts;     /* passes since its last step that QEMU may have counted towards the next */
+  uint64_t throttle_counted_ms; /* the earliest time of the last one */
+  uint64_t switching_iteration; /* in which what remains was seen to fit the limit; 0: it was not */
+  uint64_t over_cap_ms;         /* since when it was seen to be above what is permitted; 0: it is not */
+  bool stopped;                 /* somebody has stopped the guest: it is not slowed down */
+  uint64_t pause_wanted_ms;     /* since when a pause is put off for a guest that may calm down; 0: none is */
 } MigMonitor;
 
 /* `start_ms` is when the migration began: on a re-attach the original one, so that deadlines hold. */
@@ -107,6 +128,13 @@ void mig_monitor_init(MigMonitor *monitor, const MigPolicy *policy, uint64_t sta
 /* Takes what the migration was started with: the ways that it keeps open, the first downtime limit, and what the
  * probes saw. Without it every permitted way counts as open and the limit as the goal. */
 void mig_monitor_set_plan(MigMonitor *monitor, const MigPlan *plan);
+
+/* What is to be known after a restart. All of it is set, so that two can be compared as bytes. */
+void mig_monitor_get_steering(const MigMonitor *monitor, MigSteering *ret_steering);
+
+/* Goes on where another monitor was: after mig_monitor_set_plan(). Which limit is in force nobody knows then, for the process may
+ * have been killed between what it wrote down and what it asked for; so it is asked for anew. */
+void mig_monitor_take_up(MigMonitor *monitor, const MigSteering *steering);
 
 /* Somebody else decided on an action: it is followed. */
 void mig_monitor_note_taken(MigMonitor *monitor, MigActionKind kind);

@@ -72,7 +72,7 @@ static const MigPolicyKeyInfo keys[] = {
     BOOL_KEY(ALLOW_AUTO_CONVERGE, "allow_auto_converge", 0, TO_NO,
              "may the guest's CPUs be slowed down until it converges"),
     INT_KEY(MAX_THROTTLE_PCT, "max_throttle_pct", PCT, 1, 99, 80, ALWAYS,
-            "how much auto-converge may slow the CPUs down"),
+            "how much auto-converge may slow the CPUs down; before more is needed it ends otherwise"),
     INT_KEY(COMPLETION_TIMEOUT_S_PER_GIB, "completion_timeout_s_per_gib", S, 0, MAX_TIMEOUT_S, 150, ALWAYS,
             "deadline, for each GiB of guest memory; 0: none"),
     INT_KEY(DISK_TIMEOUT_S_PER_GIB, "disk_timeout_s_per_gib", S, 0, MAX_TIMEOUT_S, 800, ALWAYS,

@@ -16,8 +16,8 @@ static const MigMapping mappings[] = {
                                         "cannot be switched on later, so permission means on"},
     [MIG_POLICY_MAX_THROTTLE_PCT] =
         {MIG_POLICY_MAX_THROTTLE_PCT, MIG_MEANS_PARAM | MIG_MEANS_MONITOR,
-         "libvirt 9 has no upper bound (QEMU: max-cpu-throttle); the first step is kept "
-         "below it, the monitor sees to the rest"},
+         "libvirt has no upper bound (QEMU: max-cpu-throttle); the steps are made to land on it, "
+         "and the monitor ends the migration before the one that would go beyond"},
     [MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB] = {MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB, MIG_MEANS_MONITOR,
                                                  "a deadline of ours"},
     [MIG_POLICY_DISK_TIMEOUT_S_PER_GIB] = {MIG_POLICY_DISK_TIMEOUT_S_PER_GIB, MIG_MEANS_MONITOR,

@@ -237,9 +237,14 @@ static void await_ready(Bb *bb, int notify_fd) {
   }
 }
 
+static char *disk_path(Bb *bb) {
+  return g_build_filename(bb->directory, "disk-held", NULL);
+}
+
 static void run_daemon(Bb *bb, const char *notify_path) {
   const char *program = g_getenv("HANDOFFD_FAKE");
   g_autofree char *clock = g_build_filename(bb->directory, "clock", NULL);
+  g_autofree char *disk = disk_path(bb);
   g_autofree char *bus = g_strdup_printf("unix:path=%s/bus", bb->directory);
   int log = open(bb->log, O_WRONLY | O_CREAT | O_APPEND, 0644);
 
@@ -251,6 +256,7 @@ static void run_daemon(Bb *bb, const char *notify_path) {
   setenv("DBUS_SYSTEM_BUS_ADDRESS", bus, 1);
   setenv("FAKE_CLOCK", clock, 1);
   setenv("FAKE_CONTROL", bb->control, 1);
+  setenv("FAKE_DISK", disk, 1);
   unsetenv("WATCHDOG_USEC");
   unsetenv("JOURNAL_STREAM");
   unsetenv("LISTEN_FDS");
@@ -267,6 +273,18 @@ void bb_set_clock(Bb *bb, int64_t offset_s) {
   assert_true(fd >= 0);
   assert_int_equal(pwrite(fd, &offset_s, sizeof offset_s, 0), sizeof offset_s);
   close(fd);
+}
+
+void bb_hold_disk(Bb *bb) {
+  g_autofree char *path = disk_path(bb);
+
+  assert_true(g_file_set_contents(path, "", 0, NULL));
+}
+
+void bb_let_disk_go(Bb *bb) {
+  g_autofree char *path = disk_path(bb);
+
+  assert_int_equal(unlink(path), 0);
 }
 
 int bb_listen_to_status(Bb *bb) {

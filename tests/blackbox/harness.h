@@ -54,6 +54,10 @@ void bb_configure(Bb *bb, const char *text);
 /* Sets the time of day, for the daemon alone: see tests/fake/fake-clock.c. Before the first bb_start(), if at all. */
 void bb_set_clock(Bb *bb, int64_t offset_s);
 
+/* A disk that takes its time: records are not durable until it is let go. */
+void bb_hold_disk(Bb *bb);
+void bb_let_disk_go(Bb *bb);
+
 /* What the daemon tells the service manager from now on, to be closed soon: who does not read it holds the daemon up. */
 int bb_listen_to_status(Bb *bb);
 /* Reads on until a message has the text. */

@@ -213,6 +213,107 @@ static void what_the_agent_paused_is_known_after_a_kill(void **state) {
   assert_guest(bb, "a", "running");
 }
 
+/* --- a pause that the record claims --- */
+
+#define RECORD_PATIENCE_MS 10000
+
+/* The record gets to say so, of "paused_by_agent" and the like. */
+static void await_fact(Bb *bb, const char *id, const char *fact, bool expected) {
+  gint64 until = g_get_monotonic_time() + RECORD_PATIENCE_MS * 1000;
+  g_autofree char *path = g_strconcat("agent.before.", fact, NULL);
+
+  while (json_is_true(member_of(bb_record(bb, id), path)) != expected) {
+    if (g_get_monotonic_time() > until)
+      fail_msg("the record still says %s: %s", fact, expected ? "false" : "true");
+    g_usleep(20000);
+  }
+}
+
+static void ask_pause(Bb *bb, const char *id) {
+  client_call(bb_connect(bb), "Complete", json_pack("{ss ss}", "job", id, "by", "pause"));
+}
+
+/* Its owner pauses it while the agent is away, and the move is taken back: nobody but him may let it run. */
+static void assert_owners_pause_stays(Bb *bb, const char *id) {
+  bb_stop(bb, SIGKILL);
+  bb_set_domain(bb, "vm1", "state", json_string("paused"));
+  bb_start(bb);
+  bb_await_phase(bb, id, "migrating");
+  client_call(bb_connect(bb), "Abort", json_pack("{ss}", "job", id));
+  assert_ended_at_source(bb_await_phase(bb, id, "aborted"));
+  assert_guest(bb, "a", "paused");
+}
+
+static void a_pause_that_never_reached_libvirt_is_taken_back(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+
+  bb_set_call(bb, "a.domain_status", json_pack("{ss}", "fail", "UNREACHABLE"));
+  ask_pause(bb, id);
+  bb_await_event(bb, id, "warning", "pause: refused");
+  bb_set_call(bb, "a.domain_status", NULL);
+  await_fact(bb, id, "paused_by_agent", false);
+  assert_owners_pause_stays(bb, id);
+}
+
+/* Between the record of it and the pause itself, the migration fails, and the target is away. */
+static void a_pause_that_came_too_late_is_taken_back(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+
+  bb_hold_disk(bb);
+  client_send(bb_connect(bb), "Complete", json_pack("{ss ss}", "job", id, "by", "pause"), 0);
+  bb_await_event(bb, id, "decision", "pause: asked for");
+  bb_set_host(bb, "b", "reachable", json_false());
+  leave_stopped(bb);
+  bb_await_phase(bb, id, "recovering");
+  bb_let_disk_go(bb);
+  bb_await_event(bb, id, "warning", "not paused: only a job that is");
+  await_fact(bb, id, "paused_by_agent", false);
+  bb_stop(bb, SIGKILL);
+  bb_set_domain(bb, "vm1", "state", json_string("paused"));
+  bb_set_host(bb, "b", "reachable", json_true());
+  bb_start(bb);
+  assert_ended_at_source(bb_await_phase(bb, id, "failed"));
+  assert_guest(bb, "a", "paused");
+}
+
+static void a_guest_that_its_owner_let_run_is_not_paused_by_the_agent_any_more(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+
+  bb_set_domain(bb, "vm1", "dirty_bytes_per_s", json_integer(1 << 20));
+  ask_pause(bb, id);
+  await_fact(bb, id, "pause_answered", true);
+  /* What the script says counts when it changes: so it says first what is so already. */
+  bb_set_domain(bb, "vm1", "state", json_string("paused"));
+  while (strcmp(text_of(bb_truth(bb, "vm1"), "applied_state"), "paused") != 0)
+    g_usleep(10000);
+  bb_stop(bb, SIGKILL);
+  bb_set_domain(bb, "vm1", "state", json_string("running"));
+  bb_start(bb);
+  await_fact(bb, id, "paused_by_agent", false);
+  assert_owners_pause_stays(bb, id);
+}
+
+static void a_second_pause_takes_nothing_from_the_first(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+
+  bb_set_link(bb, "cut", json_true());
+  ask_pause(bb, id);
+  await_fact(bb, id, "pause_answered", true);
+  ask_pause(bb, id);
+  bb_await_event(bb, id, "warning", "pause: refused");
+  await_fact(bb, id, "pause_answered", true);
+  json_object_set_new(bb->world, "keepalive_ms", json_integer(600));
+  bb_publish(bb);
+  bb_stop(bb, SIGKILL);
+  bb_start(bb);
+  assert_ended_at_source(bb_await_phase(bb, id, "failed"));
+  assert_guest(bb, "a", "running");
+}
+
 static void what_its_owner_paused_meanwhile_stays_paused(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
@@ -329,6 +430,10 @@ int main(void) {
   TESTS_ADD(&tests, no_resume_if_it_is_shut_off_at_the_target);
   TESTS_ADD(&tests, what_the_agent_paused_runs_again_if_it_fails);
   TESTS_ADD(&tests, what_the_agent_paused_is_known_after_a_kill);
+  TESTS_ADD(&tests, a_pause_that_never_reached_libvirt_is_taken_back);
+  TESTS_ADD(&tests, a_pause_that_came_too_late_is_taken_back);
+  TESTS_ADD(&tests, a_guest_that_its_owner_let_run_is_not_paused_by_the_agent_any_more);
+  TESTS_ADD(&tests, a_second_pause_takes_nothing_from_the_first);
   TESTS_ADD(&tests, what_its_owner_paused_meanwhile_stays_paused);
   TESTS_ADD_ROWS(&tests, a_guest_that_its_owner_paused_stays_his, ways);
   TESTS_ADD(&tests, a_definition_left_at_the_target_is_removed);

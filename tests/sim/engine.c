@@ -391,6 +391,7 @@ void sim_run(const SimScenario *scenario, const Strategy *strategy, SimResult *r
   ret_result->total_ms = (uint64_t)(sim.now_us / 1000);
   ret_result->longest_silence_ms = whole(sim.silence_us / 1000.0);
   ret_result->lost_work_ms = whole(sim.lost_us / 1000.0);
+  ret_result->over_cap_ms = (uint64_t)(sim.over_cap_us / 1000);
   ret_result->wire_bytes = whole(sim.wire_bytes);
   ret_result->iterations = sim.iteration;
   if (sim.paused)

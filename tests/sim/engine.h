@@ -134,6 +134,7 @@ typedef struct SimResult {
   uint64_t wire_bytes;         /* that went over the link, disks included */
   uint64_t iterations;
   unsigned max_throttle_pct;
+  uint64_t over_cap_ms; /* for so long the guest ran throttled above what the policy permits */
   uint64_t polls;
   StrategyStart start;
   /* The last switchover's model: what was left, what QEMU thought of the link, what it had been told. */

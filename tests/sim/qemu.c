@@ -187,6 +187,12 @@ static double work_in_faults(Sim *sim, int64_t dt_us, double drained) {
   return lost * 1e6;
 }
 
+static unsigned throttle_cap(const Sim *sim) {
+  if (!mig_policy_get(&sim->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
+    return 0;
+  return (unsigned)mig_policy_get(&sim->policy, MIG_POLICY_MAX_THROTTLE_PCT);
+}
+
 void sim_advance(Sim *sim, int64_t to_us) {
   int64_t dt_us = to_us - sim->now_us;
   if (dt_us <= 0)
@@ -200,6 +206,8 @@ void sim_advance(Sim *sim, int64_t to_us) {
   else if (sim->throttle_pct > 0 && sim_guest_runs_here(sim))
     sim->lost_us += (double)dt_us * (1 - sim_dirtying_speed(&sim->scenario->guest, sim->throttle_pct));
 
+  if (sim_guest_runs_here(sim) && sim->state < STATE_OVER && sim->throttle_pct > throttle_cap(sim))
+    sim->over_cap_us += dt_us;
   if (sim_guest_runs_here(sim)) {
     sim->cpu_us += (double)dt_us * sim_dirtying_cpu_share(&sim->dirtying, sim->throttle_pct);
     sim_dirtying_run(&sim->dirtying, dt_us, sim_dirtying_speed(&sim->scenario->guest, sim->throttle_pct));

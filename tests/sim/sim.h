@@ -85,6 +85,7 @@ typedef struct Sim {
   unsigned queued;
 
   double lost_us, silence_us;
+  int64_t over_cap_us;
   double cpu_us; /* processor time that the guest has used */
 } Sim;
 

@@ -64,5 +64,7 @@ void sim_trace_print(FILE *file, const SimScenario *scenario, const SimResult *r
   fprintf(file, "%.0f MiB, %" PRIu64 " passes", mib(result->wire_bytes), result->iterations);
   if (result->max_throttle_pct > 0)
     fprintf(file, ", throttle up to %u %%", result->max_throttle_pct);
+  if (result->over_cap_ms > 0)
+    fprintf(file, ", above what is permitted for %.1f s", (double)result->over_cap_ms / 1000.0);
   fputs("\n\n", file);
 }

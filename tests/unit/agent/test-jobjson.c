@@ -229,6 +229,22 @@ static void what_was_known_before_the_move_is_kept(void **state) {
   }
 }
 
+static void what_the_monitor_asked_for_is_kept(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
+
+  job->have_plan = true;
+  for (unsigned bits = 0; bits < 2u << MIG_WAY_COUNT; bits++) {
+    job->steering = (MigSteering){.downtime_ms = bits, .pausing = bits & 1, .refused = bits >> 1};
+    json_t *record = job_to_record(job, BOOT);
+    g_autoptr(Job) back = read_back(record, BOOT);
+
+    assert_int_equal(back->steering.downtime_ms, job->steering.downtime_ms);
+    assert_int_equal(back->steering.pausing, job->steering.pausing);
+    assert_int_equal(back->steering.refused, job->steering.refused);
+    json_decref(record);
+  }
+}
+
 static void a_record_of_an_older_agent_knows_nothing_of_before(void **state) {
   g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
   json_t *record;
@@ -606,6 +622,7 @@ int main(void) {
   ADD(what_is_not_there_stays_not_there);
   ADD(times_of_another_boot_are_not_taken_for_ours);
   ADD(what_was_known_before_the_move_is_kept);
+  ADD(what_the_monitor_asked_for_is_kept);
   ADD(a_record_of_an_older_agent_knows_nothing_of_before);
   ADD(numbers_too_large_for_the_wire_are_cut);
   TESTS_ADD_ROWS(&tests, test_damage, damages);

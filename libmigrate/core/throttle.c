@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* QEMU's throttle: its next step, and how near that is. */
+#include "libmigrate/core/throttle.h"
+
+/* Theory of operation
+ *
+ * QEMU slows the guest down by itself (migration_trigger_throttle() in its migration/ram.c): when it reads the dirty log, as a
+ * pass begins, and a second at least after it last did so, it compares what was dirtied with half of what was sent. At the
+ * second time that it was more it takes a step: first to cpu-throttle-initial, then by cpu-throttle-increment, up to its own
+ * max-cpu-throttle of 99 %. A pass in between that dirtied less takes nothing back.
+ *
+ * No libvirt sets that maximum, and none can lower a throttle, or end it, on a migration that runs. So max_throttle_pct is kept from
+ * outside: mig_plan() has the steps land on it, and on the last one that is permitted the migration is to end before the next.
+ * How often QEMU has counted is told by nobody, and reckoned here, rather too often than too seldom: from each pass that began, by
+ * what it sent and what it left. Two counts lie more than a second apart, and readings much less: so the first count on the last
+ * step is seen before the second. */
+
+#define OWN_INITIAL_PCT   20
+#define OWN_INCREMENT_PCT 10
+#define MOST_PCT          99
+/* QEMU's throttle-trigger-threshold is 0.5; what is measured here is a little off. */
+#define HIGH_RATIO      0.45
+#define COUNT_EVERY_MS  1000
+#define STEP_AFTER_HIGH 1 /* counts, by which the next one may be the step */
+
+static uint64_t since(uint64_t now, uint64_t then) {
+  return now > then ? now - then : 0;
+}
+
+unsigned throttle_cap_pct(const MigMonitor *monitor) {
+  if (!mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
+    return 0;
+  return (unsigned)mig_policy_get(&monitor->policy, MIG_POLICY_MAX_THROTTLE_PCT);
+}
+
+unsigned throttle_next_pct(const MigMonitor *monitor) {
+  unsigned now = (unsigned)monitor->last.throttle_pct;
+  unsigned initial = monitor->throttle_initial_pct ? monitor->throttle_initial_pct : OWN_INITIAL_PCT;
+  unsigned increment = monitor->throttle_increment_pct ? monitor->throttle_increment_pct : OWN_INCREMENT_PCT;
+  unsigned next = now == 0 ? initial : now + increment;
+  if (!monitor->open.auto_converge)
+    return now;
+  return next < MOST_PCT ? next : MOST_PCT;
+}
+
+bool throttle_is_over(const MigMonitor *monitor) {
+  return monitor->open.auto_converge && monitor->last.throttle_pct > throttle_cap_pct(monitor);
+}
+
+bool throttle_is_last(const MigMonitor *monitor) {
+  return throttle_next_pct(monitor) > throttle_cap_pct(monitor);
+}
+
+bool throttle_is_imminent(const MigMonitor *monitor) {
+  return throttle_is_last(monitor) && monitor->throttle_counts >= STEP_AFTER_HIGH;
+}
+
+void throttle_note_step(MigMonitor *monitor, uint64_t earliest_ms, uint64_t now_ms, uint64_t passes) {
+  /* Over a gap in the readings, a count may have come after it. */
+  monitor->throttle_counts = passes > 1 && since(now_ms, earliest_ms) > COUNT_EVERY_MS;
+  monitor->throttle_counted_ms = earliest_ms;
+}
+
+void throttle_note_pass(MigMonitor *monitor, uint64_t earliest_ms, uint64_t now_ms, uint64_t sent,
+                        uint64_t dirty) {
+  if (since(now_ms, monitor->throttle_counted_ms) <= COUNT_EVERY_MS)
+    return;
+  monitor->throttle_counted_ms = earliest_ms;
+  if ((double)dirty > HIGH_RATIO * (double)sent)
+    monitor->throttle_counts++;
+}
