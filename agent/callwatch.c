@@ -263,12 +263,14 @@ static bool watched_undefine(MigConn *conn, const char *uuid, GError **error) {
   WATCHED(bool, CALL_UNDEFINE, uuid, 0, undefine, uuid, error);
 }
 
-static bool watched_make_image(MigConn *conn, const MigImage *image, GError **error) {
-  WATCHED(bool, CALL_MAKE_IMAGE, NULL, 0, make_image, image, error);
+static bool watched_make_image(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp,
+                               GError **error) {
+  WATCHED(bool, CALL_MAKE_IMAGE, NULL, 0, make_image, image, ret_stamp, error);
 }
 
-static bool watched_remove_image(MigConn *conn, const MigImage *image, GError **error) {
-  WATCHED(bool, CALL_REMOVE_IMAGE, NULL, 0, remove_image, image, error);
+static bool watched_remove_image(MigConn *conn, const MigImage *image, const MigImageStamp *stamp,
+                                 int64_t until_us, GError **error) {
+  WATCHED(bool, CALL_REMOVE_IMAGE, NULL, 0, remove_image, image, stamp, until_us, error);
 }
 
 /* --- the driver --- */

@@ -21,6 +21,7 @@
 struct HypervisorConn {
   Hypervisor *hypervisor;
   MigConn *conn;
+  unsigned serial;
   gint refs;
 };
 
@@ -33,6 +34,7 @@ struct Hypervisor {
   HypervisorHooks hooks; /* main thread only; all NULL once freed */
   gpointer user_data;
   HypervisorState state; /* main thread only */
+  unsigned serial;       /* its own thread only: connections so far */
 
   GThread *thread;
   GMutex mutex;
@@ -86,6 +88,8 @@ static gboolean deliver_state(gpointer data) {
   HypervisorState *state = &hypervisor->state;
 
   state->reachable = posted->state.reachable;
+  if (posted->state.serial > 0)
+    state->serial = posted->state.serial;
   g_free(state->message);
   state->message = g_steal_pointer(&posted->state.message);
   if (posted->state.facts.hostname) {
@@ -107,12 +111,13 @@ static void state_post_free(gpointer data) {
   g_free(posted);
 }
 
-/* Takes `facts`. */
-static void post_state(Hypervisor *hypervisor, bool reachable, MigHostFacts *facts, const char *message) {
+/* Takes `facts`. No serial: there is no connection. */
+static void post_state(Hypervisor *hypervisor, unsigned serial, MigHostFacts *facts, const char *message) {
   StatePost *posted = g_new0(StatePost, 1);
 
   posted->hypervisor = hypervisor_ref(hypervisor);
-  posted->state.reachable = reachable;
+  posted->state.reachable = serial > 0;
+  posted->state.serial = serial;
   posted->state.message = g_strdup(message);
   if (facts) {
     posted->state.facts = *facts;
@@ -185,6 +190,7 @@ static HypervisorConn *open_conn(Hypervisor *hypervisor, MigHostFacts *ret_facts
   conn->hypervisor = hypervisor_ref(hypervisor);
   conn->conn = raw;
   conn->refs = 1;
+  conn->serial = ++hypervisor->serial;
   return conn;
 }
 
@@ -200,7 +206,7 @@ static gpointer hypervisor_thread(gpointer data) {
 
     g_mutex_unlock(&hypervisor->mutex);
     conn = open_conn(hypervisor, &facts, &error);
-    post_state(hypervisor, conn != NULL, &facts, conn ? NULL : error->message);
+    post_state(hypervisor, conn ? conn->serial : 0, &facts, conn ? NULL : error->message);
     g_mutex_lock(&hypervisor->mutex);
 
     if (!conn) {
@@ -222,7 +228,7 @@ static gpointer hypervisor_thread(gpointer data) {
     hypervisor->last_error = g_strdup("the connection broke");
     g_mutex_unlock(&hypervisor->mutex);
     conn_unref(conn);
-    post_state(hypervisor, false, NULL, "the connection broke");
+    post_state(hypervisor, 0, NULL, "the connection broke");
     g_mutex_lock(&hypervisor->mutex);
   }
   hypervisor->ended = true;
@@ -303,6 +309,10 @@ HypervisorConn *hypervisor_acquire(Hypervisor *hypervisor, unsigned timeout_ms, 
 
 MigConn *hypervisor_conn_get(HypervisorConn *conn) {
   return conn->conn;
+}
+
+unsigned hypervisor_conn_serial(const HypervisorConn *conn) {
+  return conn->serial;
 }
 
 void hypervisor_release(HypervisorConn *conn, const GError *error) {

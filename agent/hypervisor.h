@@ -15,6 +15,8 @@ typedef struct HypervisorConn HypervisorConn;
 /* What is known of the libvirtd, for the main thread. */
 typedef struct HypervisorState {
   bool reachable;
+  unsigned
+      serial; /* of the newest connection: 1, 2, … Events come by it, and none is lost while it is the same */
   MigHostFacts facts; /* of the newest connection; hostname NULL before the first */
   char *message;      /* why it is not reachable, or NULL */
 } HypervisorState;
@@ -44,6 +46,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Hypervisor, hypervisor_unref)
 /* For threads: the connection, waiting for one for at most timeout_ms. */
 HypervisorConn *hypervisor_acquire(Hypervisor *hypervisor, unsigned timeout_ms, GError **error);
 MigConn *hypervisor_conn_get(HypervisorConn *conn);
+unsigned hypervisor_conn_serial(const HypervisorConn *conn);
 
 /* NULL is fine. `error` is what the last call on it said, or NULL: a broken connection is replaced. */
 void hypervisor_release(HypervisorConn *conn, const GError *error);

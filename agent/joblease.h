@@ -14,7 +14,7 @@ typedef enum JobImageState {
   JOB_IMAGE_PLANNED, /* on record before it is made */
   JOB_IMAGE_MADE,    /* by this agent, for this job: nothing else was there under its name */
   JOB_IMAGE_REMOVED,
-  JOB_IMAGE_LEFT, /* it may be somebody else's, or could not be removed: nobody touches it any more */
+  JOB_IMAGE_LEFT, /* it may be somebody else's, or the guest's, or could not be removed: nobody touches it any more */
   JOB_IMAGE_STATE_COUNT
 } JobImageState;
 
@@ -26,6 +26,7 @@ typedef struct JobImage {
   char *format;
   uint64_t capacity_bytes;
   JobImageState state;
+  MigImageStamp stamp; /* MADE: how it was then */
 } JobImage;
 
 typedef struct JobLease {

@@ -85,6 +85,7 @@ typedef struct MigDomainStatus {
   bool job_outgoing;
   bool start_failed; /* inactive because its last start, or the last migration into it, failed */
   bool migrated;     /* running, and so since it was migrated here; nobody paused it since */
+  bool booted;       /* the same since it was started here, or restored: by no migration */
 } MigDomainStatus;
 
 /* A disk image of a host, in one of its storage pools. */
@@ -95,6 +96,14 @@ typedef struct MigImage {
   const char *format; /* "qcow2", "raw" */
   uint64_t capacity_bytes;
 } MigImage;
+
+/* How an image was just after it was made: whatever is written to it shows. */
+typedef struct MigImageStamp {
+  bool known; /* false: it was made, and how it was then could not be read */
+  uint64_t allocation_bytes;
+  uint64_t physical_bytes;
+  char mtime[40]; /* as libvirt has it: "1700000000.123456789" */
+} MigImageStamp;
 
 /* The final count of a migration. */
 typedef struct MigFinalStats {
@@ -131,6 +140,7 @@ typedef struct MigVirtEvent {
   char uuid[MIG_UUID_STRING_SIZE];
   char name[256]; /* of the domain, cut to size */
   bool arriving;  /* STATE: it is a copy that waits for a migration into this host */
+  bool started;   /* STATE: somebody started it, and no migration did */
   uint64_t iteration;
   bool success;
   MigFinalStats final;
@@ -212,11 +222,13 @@ typedef struct MigDriverOps {
   bool (*undefine)(MigConn *conn, const char *uuid, GError **error);
 
   /* Makes an empty, sparse image. EXISTS: there is something of that name, which was left alone. */
-  bool (*make_image)(MigConn *conn, const MigImage *image, GError **error);
+  bool (*make_image)(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp, GError **error);
 
-  /* Removes it. That it is gone already is no error; one of another size is left alone (INVALID). Nothing knows whether a
-   * guest has it open: the caller does. */
-  bool (*remove_image)(MigConn *conn, const MigImage *image, GError **error);
+  /* Removes it, if it is as it was made: one that anybody has written to since, or may have, is left alone (INVALID). That it is
+   * gone already is no error. Nothing knows whether a guest has it open: the caller does, and what he knows holds until
+   * `until_us`, of g_get_monotonic_time(): TIMEOUT, it was left alone, since that time came first. */
+  bool (*remove_image)(MigConn *conn, const MigImage *image, const MigImageStamp *stamp, int64_t until_us,
+                       GError **error);
 
   void (*free)(MigDriver *driver);
 } MigDriverOps;

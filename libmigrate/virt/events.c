@@ -68,6 +68,7 @@ static int on_lifecycle(virConnectPtr vir, virDomainPtr domain, int what, int de
   if (row) {
     event.state = row->end;
     event.arriving = what == VIR_DOMAIN_EVENT_STARTED && detail == VIR_DOMAIN_EVENT_STARTED_MIGRATED;
+    event.started = what == VIR_DOMAIN_EVENT_STARTED && detail != VIR_DOMAIN_EVENT_STARTED_MIGRATED;
     g_strlcpy(event.detail, row->name, sizeof event.detail);
     deliver(opaque, domain, &event);
   } else if (what == VIR_DOMAIN_EVENT_DEFINED || what == VIR_DOMAIN_EVENT_UNDEFINED) {

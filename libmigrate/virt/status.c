@@ -66,6 +66,9 @@ bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus 
     status.persistent = persistent;
     status.start_failed = state == VIR_DOMAIN_SHUTOFF && reason == VIR_DOMAIN_SHUTOFF_FAILED;
     status.migrated = state == VIR_DOMAIN_RUNNING && reason == VIR_DOMAIN_RUNNING_MIGRATED;
+    status.booted = state == VIR_DOMAIN_RUNNING &&
+                    (reason == VIR_DOMAIN_RUNNING_BOOTED || reason == VIR_DOMAIN_RUNNING_RESTORED ||
+                     reason == VIR_DOMAIN_RUNNING_FROM_SNAPSHOT);
   } else {
     status = (MigDomainStatus){.state = MIG_END_ABSENT};
   }

@@ -78,6 +78,11 @@ typedef MigStorage (*MigStorageFunc)(const char *path, gpointer user_data);
 /* Asks for every disk that has a path, and counts the local ones. */
 void mig_storage_classify(MigDomainFacts *facts, MigStorageFunc look, gpointer user_data);
 
+/* --- images.c --- */
+
+/* How a volume is, by its XML. `known` is false for what is no regular file: nothing tells when it was written. */
+void mig_volume_xml_stamp(const char *text, MigImageStamp *ret_stamp);
+
 /* --- host-xml.c --- */
 
 /* What the capabilities say of the host, with a store of its own: all but names and versions. */

@@ -221,7 +221,9 @@ bool fake_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_st
         status.state == MIG_END_INACTIVE && g_strcmp0(domain->host, conn->host) != 0 && domain->start_failed;
     status.job_active = outgoing || incoming;
     status.job_outgoing = outgoing;
-    status.migrated = status.state == MIG_END_RUNNING && g_strcmp0(domain->final_target, conn->host) == 0;
+    status.booted = status.state == MIG_END_RUNNING && domain->booted;
+    status.migrated = status.state == MIG_END_RUNNING && !domain->booted &&
+                      g_strcmp0(domain->final_target, conn->host) == 0;
   }
   *ret_status = status;
   return fake_leave(conn, true);
