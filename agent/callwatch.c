@@ -268,9 +268,9 @@ static bool watched_make_image(MigConn *conn, const MigImage *image, MigImageSta
   WATCHED(bool, CALL_MAKE_IMAGE, NULL, 0, make_image, image, ret_stamp, error);
 }
 
-static bool watched_remove_image(MigConn *conn, const MigImage *image, const MigImageStamp *stamp,
-                                 int64_t until_us, GError **error) {
-  WATCHED(bool, CALL_REMOVE_IMAGE, NULL, 0, remove_image, image, stamp, until_us, error);
+static bool watched_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard *guard,
+                                 GError **error) {
+  WATCHED(bool, CALL_REMOVE_IMAGE, NULL, 0, remove_image, image, guard, error);
 }
 
 /* --- the driver --- */

@@ -12,6 +12,7 @@ typedef struct Task {
   bool remove;
   JobLease *lease; /* a copy: of it the images count */
   char *domain_uuid;
+  gint *called_off; /* counted: the lease has it as well */
   ImagesAnswer answer;
 } Task;
 
@@ -31,6 +32,7 @@ static void task_free(gpointer data) {
   job_lease_free(task->lease);
   g_ptr_array_unref(task->answer.errors);
   g_free(task->domain_uuid);
+  g_atomic_rc_box_release(task->called_off);
   g_free(task);
 }
 
@@ -68,7 +70,9 @@ static bool is_unbroken(const MigDriverOps *ops, MigConn *conn, GError **error) 
 }
 
 static bool remove_unused(Task *task, const MigDriverOps *ops, MigConn *conn, GError **error) {
-  int64_t until_us = g_get_monotonic_time() + LOOK_USEC;
+  MigImageGuard guard = {.domain_uuid = task->domain_uuid,
+                         .until_us = g_get_monotonic_time() + LOOK_USEC,
+                         .called_off = task->called_off};
   ImagesAnswer *answer = &task->answer;
 
   if (!ops->domain_status(conn, task->domain_uuid, &answer->status, error) || !is_unbroken(ops, conn, error))
@@ -84,8 +88,8 @@ static bool remove_unused(Task *task, const MigDriverOps *ops, MigConn *conn, GE
 
     if (image->state != JOB_IMAGE_MADE)
       continue;
-    image->state = ops->remove_image(conn, &wanted, &image->stamp, until_us, &failure) ? JOB_IMAGE_REMOVED
-                                                                                       : JOB_IMAGE_LEFT;
+    guard.stamp = image->stamp;
+    image->state = ops->remove_image(conn, &wanted, &guard, &failure) ? JOB_IMAGE_REMOVED : JOB_IMAGE_LEFT;
     answer->errors->pdata[i] = failure;
   }
   answer->have_status = ops->domain_status(conn, task->domain_uuid, &answer->status, NULL);
@@ -117,6 +121,7 @@ static void start(Errands *errands, const JobLease *lease, const char *domain_uu
 
   task->remove = domain_uuid != NULL;
   task->domain_uuid = g_strdup(domain_uuid);
+  task->called_off = g_atomic_rc_box_acquire(lease->called_off);
   task->lease = job_lease_new();
   task->answer.images = task->lease->images;
   task->answer.errors = g_ptr_array_new_with_free_func(error_free);

@@ -220,7 +220,8 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
   job->lease->asking = false;
   job->lease->due_ms = agent_now_ms() + 1000;
   if (error || !answer->removed) {
-    /* Not now; the next look tells more. */
+    /* Not now; the next look tells more. A thread may still be at it: what it knows is of before. */
+    g_atomic_int_set(job->lease->called_off, 1);
     mig_slot_doubt(&job->lease->slot);
     if (error) {
       g_autofree char *text =
@@ -244,6 +245,12 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
     return;
   }
   end = job->lease->slot.likely;
+  /* Something was heard of it meanwhile. */
+  if (end == MIG_SLOT_OPEN) {
+    lifecycle_state_changed(agent, job);
+    incoming_ask(agent, job);
+    return;
+  }
   finish(agent, job, end,
          end == MIG_SLOT_CANCELLED ? "the copy that had come is gone, and never ran here"
                                    : "nothing of it has come");
@@ -386,6 +393,8 @@ static void apply(Agent *agent, Job *job, const Look *look) {
   }
   if (answer.nothing && seen.images && !answer.keep) {
     lease->asking = true;
+    g_atomic_rc_box_release(lease->called_off);
+    lease->called_off = g_atomic_rc_box_new0(gint);
     images_remove(agent->errands, lease, job->domain_uuid, hypervisor_get_state(agent->hypervisor)->serial,
                   on_removed, incoming_back_new(agent, job));
     return;
@@ -446,7 +455,9 @@ void incoming_handle_event(Agent *agent, Job *job, const MigVirtEvent *event) {
   if (job) {
     bool heard = mig_slot_hear(&job->lease->slot, &news);
 
-    /* What is said of it later may rest on it. */
+    /* What is said of it later may rest on it; what is done now does not any more. */
+    if (heard || (event->kind == MIG_VIRT_EVENT_STATE && event->state != MIG_END_INACTIVE))
+      g_atomic_int_set(job->lease->called_off, 1);
     if (heard && job->durable)
       lifecycle_save(agent, job, NULL, NULL);
     if (job->durable)
@@ -475,6 +486,7 @@ void incoming_lose_sight(Agent *agent, const char *why) {
 
     if (!job->lease || job_is_final(job) || !mig_slot_gap(&job->lease->slot))
       continue;
+    g_atomic_int_set(job->lease->called_off, 1);
     note_gap(job, why ? why : "the connection to libvirtd was made anew");
     if (job->durable)
       lifecycle_state_changed(agent, job);

@@ -36,6 +36,7 @@ JobLease *job_lease_new(void) {
   lease->images = g_ptr_array_new_with_free_func(image_free);
   lease->waiting = g_ptr_array_new_with_free_func(call_unref);
   lease->askers = g_ptr_array_new();
+  lease->called_off = g_atomic_rc_box_new0(gint);
   return lease;
 }
 
@@ -46,6 +47,7 @@ void job_lease_free(JobLease *lease) {
   g_ptr_array_unref(lease->images);
   g_ptr_array_unref(lease->waiting);
   g_ptr_array_unref(lease->askers);
+  g_atomic_rc_box_release(lease->called_off);
   g_free(lease);
 }
 

@@ -102,8 +102,10 @@ const char *mig_arrival_name(MigArrival arrival) {
 }
 
 /* What nobody watched is not known. */
-static Rule without_watch(Rule rule) {
+static Rule without_watch(Known known, Rule rule) {
   switch (rule) {
+  case CRASHED:
+    return known == RAN ? CRASHED : TAKEN_U;
   case AWAITED:
     return AWAITED_U;
   case ENDED:
@@ -129,11 +131,11 @@ static Rule refine(const MigArrivalInput *input, Known known, Rule rule) {
     return WAITS;
   if (input->job_incoming && alive)
     return FINISHING;
-  if (alive && other)
+  if (other && (alive || input->state == MIG_END_CRASHED))
     return TAKEN;
   if (rule == TAKEN && input->migrated && input->state == MIG_END_RUNNING)
     return UNNOTICED;
-  return input->watched ? rule : without_watch(rule);
+  return input->watched ? rule : without_watch(known, rule);
 }
 
 const MigArrivalAnswer *mig_arrival_answer(const MigArrivalInput *input) {

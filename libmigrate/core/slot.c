@@ -18,7 +18,8 @@
  *
  * Events and answers to looks come by different ways, and an event may be behind a look by a moment. A migration that begins
  * just when images are removed would copy into them. So what says that something did not happen takes two looks that agree,
- * AGREE_MS apart: each end but ARRIVED and STOPPED where a copy came or something is alive, and all where there are images.
+ * AGREE_MS apart, with no event between them that speaks of life. At once come only the ends that rest on what was seen: a
+ * guest that is here, or was; and a lease that was given back and has no images, of which nothing else is said.
  * libvirt says that a copy starts before it hands any image to it. */
 #include "libmigrate/core/slot.h"
 
@@ -56,7 +57,7 @@ static const struct {
     [MIG_ARRIVAL_ARRIVED] = {MIG_PHASE_SUCCEEDED, MIG_STAGE_NONE, MIG_SLOT_ARRIVED, 0},
     [MIG_ARRIVAL_ENDED] = {MIG_PHASE_MIGRATING, MIG_STAGE_PRE_COPY, MIG_SLOT_CANCELLED, AGREE_MS},
     [MIG_ARRIVAL_GONE] = {MIG_PHASE_MIGRATING, MIG_STAGE_PRE_COPY, MIG_SLOT_GONE, AGREE_MS},
-    [MIG_ARRIVAL_STOPPED] = {MIG_PHASE_FAILED, MIG_STAGE_NONE, MIG_SLOT_STOPPED, 0},
+    [MIG_ARRIVAL_STOPPED] = {MIG_PHASE_MIGRATING, MIG_STAGE_PRE_COPY, MIG_SLOT_STOPPED, AGREE_MS},
     [MIG_ARRIVAL_TAKEN] = {MIG_PHASE_PENDING, MIG_STAGE_NONE, MIG_SLOT_TAKEN, AGREE_MS},
 };
 TABLE_COVERS(rows, MIG_ARRIVAL_COUNT);
@@ -76,6 +77,11 @@ bool mig_slot_expire(MigSlot *slot, uint64_t now_ms, uint64_t expires_ms) {
   return true;
 }
 
+void mig_slot_doubt(MigSlot *slot) {
+  slot->likely = MIG_SLOT_OPEN;
+  slot->agreed = 0;
+}
+
 void mig_slot_watch(MigSlot *slot) {
   slot->watched = true;
 }
@@ -84,6 +90,8 @@ bool mig_slot_gap(MigSlot *slot) {
   bool was = slot->watched;
 
   slot->watched = false;
+  if (was)
+    mig_slot_doubt(slot);
   return was;
 }
 
@@ -102,8 +110,10 @@ bool mig_slot_hear(MigSlot *slot, const MigSlotNews *news) {
     slot->started = false;
   }
   slot->started = slot->started || news->started;
-  /* What runs after a start of its owner's is no guest that came. */
-  slot->ran = slot->ran || (guest && slot->came && !slot->started);
+  /* What runs after a start of its owner's is no guest that came; and in a gap there may have been one. */
+  slot->ran = slot->ran || (guest && slot->came && !slot->started && slot->watched);
+  if (guest || news->arriving || news->definition || news->state == MIG_END_ABSENT)
+    mig_slot_doubt(slot);
   return slot->came != before.came || slot->ran != before.ran || slot->traces != before.traces ||
          slot->started != before.started;
 }
@@ -117,7 +127,8 @@ static void note_seen(MigSlot *slot, const MigSlotLook *look, MigArrival arrival
   slot->traces = slot->traces || (look->persistent && look->state != MIG_END_UNKNOWN) ||
                  look->state == MIG_END_INACTIVE ||
                  (!here && !is_nothing(look->state) && look->state != MIG_END_PAUSED_MIGRATION);
-  slot->started = (slot->started && !here) || look->booted;
+  /* Events say it in their order, a look does not: what was heard of before it may be heard after it. */
+  slot->started = slot->started && !here;
   /* It is not given back any more, nor late. */
   if (here)
     slot->ending = MIG_SLOT_OPEN;
@@ -125,8 +136,8 @@ static void note_seen(MigSlot *slot, const MigSlotLook *look, MigArrival arrival
 
 /* Is the end sure enough? */
 static bool is_agreed(MigSlot *slot, const MigSlotLook *look, MigSlotEnd end) {
-  bool at_once = end == MIG_SLOT_ARRIVED || end == MIG_SLOT_STOPPED ||
-                 (!look->images && (end == MIG_SLOT_RELEASED || end == MIG_SLOT_EXPIRED));
+  bool at_once = end == MIG_SLOT_ARRIVED || (end == MIG_SLOT_STOPPED && slot->ran) ||
+                 (end == MIG_SLOT_RELEASED && !look->images);
 
   if (end != slot->likely || end == MIG_SLOT_OPEN) {
     slot->likely = end;
@@ -135,11 +146,6 @@ static bool is_agreed(MigSlot *slot, const MigSlotLook *look, MigSlotEnd end) {
   }
   slot->agreed++;
   return at_once || (slot->agreed >= 2 && look->now_ms >= slot->agreed_ms + AGREE_MS);
-}
-
-void mig_slot_doubt(MigSlot *slot) {
-  slot->likely = MIG_SLOT_OPEN;
-  slot->agreed = 0;
 }
 
 static const char *find_keep(const MigSlot *slot) {

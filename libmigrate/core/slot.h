@@ -85,7 +85,8 @@ typedef struct MigSlotAnswer {
   uint64_t again_ms; /* while it is open: look again after so long, if nothing is heard before */
 } MigSlotAnswer;
 
-/* What the looks agreed on is in doubt again, as after something that was tried and failed. */
+/* What the looks agreed on (`likely`) is in doubt again, as after something that was tried and failed, and by itself after what
+ * was heard, or a gap. */
 void mig_slot_doubt(MigSlot *slot);
 
 /* What follows from a look. One that failed (MIG_END_UNKNOWN) is a gap. */

@@ -105,6 +105,14 @@ typedef struct MigImageStamp {
   char mtime[40]; /* as libvirt has it: "1700000000.123456789" */
 } MigImageStamp;
 
+/* What has to hold at the moment at which an image is removed. */
+typedef struct MigImageGuard {
+  MigImageStamp stamp;     /* it is as it was made */
+  const char *domain_uuid; /* there is no such domain at the host, not even a definition */
+  int64_t until_us;        /* of g_get_monotonic_time(): it is not later */
+  const gint *called_off;  /* set by another thread, which knows better by now */
+} MigImageGuard;
+
 /* The final count of a migration. */
 typedef struct MigFinalStats {
   bool have_downtime;
@@ -224,11 +232,10 @@ typedef struct MigDriverOps {
   /* Makes an empty, sparse image. EXISTS: there is something of that name, which was left alone. */
   bool (*make_image)(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp, GError **error);
 
-  /* Removes it, if it is as it was made: one that anybody has written to since, or may have, is left alone (INVALID). That it is
-   * gone already is no error. Nothing knows whether a guest has it open: the caller does, and what he knows holds until
-   * `until_us`, of g_get_monotonic_time(): TIMEOUT, it was left alone, since that time came first. */
-  bool (*remove_image)(MigConn *conn, const MigImage *image, const MigImageStamp *stamp, int64_t until_us,
-                       GError **error);
+  /* Removes it. That it is gone already is no error. INVALID: it was left alone, since anybody has written to it since it was
+   * made, or may have; BUSY or TIMEOUT: for the rest of the guard. Nothing but the domain's absence tells that no guest has
+   * it open. */
+  bool (*remove_image)(MigConn *conn, const MigImage *image, const MigImageGuard *guard, GError **error);
 
   void (*free)(MigDriver *driver);
 } MigDriverOps;

@@ -116,8 +116,27 @@ static bool is_as_made(virStorageVolPtr volume, const MigImage *image, const Mig
   return true;
 }
 
-bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, const MigImageStamp *stamp,
-                              int64_t until_us, GError **error) {
+/* The last look, which what follows rests on. */
+static bool is_absent(const MigLease *lease, const MigImageGuard *guard, GError **error) {
+  g_autoptr(virDomain) domain = virDomainLookupByUUIDString(lease->vir, guard->domain_uuid);
+
+  if (domain) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_BUSY, "the domain is here");
+    return false;
+  }
+  if (virGetLastErrorCode() != VIR_ERR_NO_DOMAIN)
+    return mig_virt_error_take(error, "cannot look up the domain");
+  virResetLastError();
+  if (!g_atomic_int_get(guard->called_off) && g_get_monotonic_time() < guard->until_us)
+    return true;
+  g_set_error(
+      error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
+      "something of the domain was heard of meanwhile, or libvirtd took so long that it may have come");
+  return false;
+}
+
+bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard *guard,
+                              GError **error) {
   g_auto(MigLease) lease = {0};
   g_autoptr(virStoragePool) pool = NULL;
   g_autoptr(virStorageVol) volume = NULL;
@@ -135,13 +154,8 @@ bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, const MigIma
   }
   if (!volume)
     return mig_virt_error_take(error, "cannot look up the image %s", image->path);
-  if (!is_as_made(volume, image, stamp, error))
+  if (!is_as_made(volume, image, &guard->stamp, error) || !is_absent(&lease, guard, error))
     return false;
-  if (g_get_monotonic_time() >= until_us) {
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-                "libvirtd took so long to look at it that the guest may have come meanwhile");
-    return false;
-  }
   if (virStorageVolDelete(volume, 0) < 0)
     return mig_virt_error_take(error, "cannot remove the image %s", image->path);
   return true;

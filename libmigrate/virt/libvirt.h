@@ -257,5 +257,5 @@ bool mig_libvirt_resume(MigConn *conn, const char *uuid, GError **error);
 bool mig_libvirt_reachable(MigDriver *driver, const char *uri, unsigned timeout_ms, GError **error);
 bool mig_libvirt_undefine(MigConn *conn, const char *uuid, GError **error);
 bool mig_libvirt_make_image(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp, GError **error);
-bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, const MigImageStamp *stamp,
-                              int64_t until_us, GError **error);
+bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard *guard,
+                              GError **error);

@@ -288,8 +288,8 @@ bool fake_make_image(MigConn *conn, const MigImage *image, MigImageStamp *ret_st
   return fake_leave(conn, true);
 }
 
-bool fake_remove_image(MigConn *conn, const MigImage *image, const MigImageStamp *stamp, int64_t until_us,
-                       GError **error) {
+bool fake_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard *guard, GError **error) {
+  const FakeDomain *domain;
   gint64 capacity_bytes = 0;
   MigImageStamp now;
 
@@ -299,12 +299,15 @@ bool fake_remove_image(MigConn *conn, const MigImage *image, const MigImageStamp
       (uint64_t)capacity_bytes != image->capacity_bytes)
     return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_INVALID, "it has another size"));
   read_stamp(conn, image->path, &now);
-  if (!stamp->known || strcmp(now.mtime, stamp->mtime) != 0 ||
-      now.allocation_bytes != stamp->allocation_bytes)
+  if (!guard->stamp.known || strcmp(now.mtime, guard->stamp.mtime) != 0 ||
+      now.allocation_bytes != guard->stamp.allocation_bytes)
     return fake_leave(conn,
                       fake_refuse(error, MIG_VIRT_ERROR_INVALID, "it was written to since it was made"));
-  if (g_get_monotonic_time() >= until_us)
-    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_TIMEOUT, "the guest may have come meanwhile"));
+  domain = fake_world_domain(conn->world, NULL, guard->domain_uuid);
+  if (domain && fake_domain_state_at(domain, conn->host) != MIG_END_ABSENT)
+    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_BUSY, "the domain is here"));
+  if (g_atomic_int_get(guard->called_off) || g_get_monotonic_time() >= guard->until_us)
+    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_TIMEOUT, "the domain was heard of meanwhile"));
   fake_image_set(conn->world, conn->host, image->path, -1);
   return fake_leave(conn, true);
 }

@@ -85,5 +85,4 @@ bool fake_suspend(MigConn *conn, const char *uuid, GError **error);
 bool fake_resume(MigConn *conn, const char *uuid, GError **error);
 bool fake_undefine(MigConn *conn, const char *uuid, GError **error);
 bool fake_make_image(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp, GError **error);
-bool fake_remove_image(MigConn *conn, const MigImage *image, const MigImageStamp *stamp, int64_t until_us,
-                       GError **error);
+bool fake_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard *guard, GError **error);

@@ -94,7 +94,15 @@ static void a_host_tells_its_name_and_versions(void **state) {
   driver->ops->close(conn);
 }
 
-#define LATER INT64_MAX
+static const gint not_called_off;
+static const gint called_off = 1;
+
+static MigImageGuard guard_of(const MigImageStamp *stamp) {
+  return (MigImageGuard){.stamp = *stamp,
+                         .domain_uuid = "ffffffff-0000-4000-8000-000000000000",
+                         .until_us = INT64_MAX,
+                         .called_off = &not_called_off};
+}
 
 /* The test driver finds pools by name only, and does not tell when a volume was written: then nothing is removed. */
 static void an_image_is_made_once_and_stays_if_nobody_knows_who_wrote_to_it(void **state) {
@@ -105,19 +113,21 @@ static void an_image_is_made_once_and_stays_if_nobody_knows_who_wrote_to_it(void
                     .capacity_bytes = 4 * MIG_MIB_BYTES};
   MigImage other = image;
   MigImageStamp stamp = {.known = true};
+  MigImageGuard guard;
   MigConn *conn = open_test();
   g_autoptr(GError) error = NULL;
 
   assert_true(driver->ops->make_image(conn, &image, &stamp, NULL));
   assert_false(stamp.known);
+  guard = guard_of(&stamp);
   assert_false(driver->ops->make_image(conn, &image, &stamp, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_EXISTS);
   g_clear_error(&error);
   other.capacity_bytes++;
-  assert_false(driver->ops->remove_image(conn, &other, &stamp, LATER, &error));
+  assert_false(driver->ops->remove_image(conn, &other, &guard, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_INVALID);
   g_clear_error(&error);
-  assert_false(driver->ops->remove_image(conn, &image, &stamp, LATER, &error));
+  assert_false(driver->ops->remove_image(conn, &image, &guard, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_INVALID);
   assert_non_null(strstr(error->message, "whether anybody wrote to it cannot be told"));
   g_clear_error(&error);
@@ -132,10 +142,10 @@ static void what_is_gone_already_needs_no_removal(void **state) {
                     .volume = "gone.img",
                     .format = "raw",
                     .capacity_bytes = 1};
-  MigImageStamp stamp = {0};
+  MigImageGuard guard = {.until_us = 0, .called_off = &called_off};
   MigConn *conn = open_test();
 
-  assert_true(driver->ops->remove_image(conn, &image, &stamp, LATER, NULL));
+  assert_true(driver->ops->remove_image(conn, &image, &guard, NULL));
   driver->ops->close(conn);
 }
 
@@ -180,14 +190,15 @@ static void when_a_volume_was_written_is_read(void **state) {
 
 static void no_image_is_made_where_no_pool_is(void **state) {
   MigImage image = {.path = "/nowhere/a.img", .format = "raw", .capacity_bytes = 1};
-  MigImageStamp stamp;
+  MigImageStamp stamp = {0};
+  MigImageGuard guard = guard_of(&stamp);
   MigConn *conn = open_test();
   g_autoptr(GError) error = NULL;
 
   assert_false(driver->ops->make_image(conn, &image, &stamp, &error));
   assert_non_null(strstr(error->message, "no started storage pool covers /nowhere/a.img"));
   g_clear_error(&error);
-  assert_false(driver->ops->remove_image(conn, &image, &stamp, LATER, &error));
+  assert_false(driver->ops->remove_image(conn, &image, &guard, &error));
   driver->ops->close(conn);
 }
 
