@@ -361,10 +361,8 @@ static const RuleRow rows[] = {
                                 "QEMU has arguments that libvirt does not understand:"},
     [MIG_CHECK_STORAGE_UNKNOWN] =
         {{"STORAGE_UNKNOWN", WARNING, MIG_CAUSE_NONE,
-          "Nothing of it is copied; libvirt refuses if it knows it for local. The agent has to see "
-          "the file: if its unit hides it (below /home, /root, /run/user, /tmp), show it with "
-          "ProtectHome=read-only in a drop-in or keep it elsewhere; each directory on the way "
-          "needs x for others."},
+          "It is not copied, and libvirt refuses if it knows it for local. The agent must see the "
+          "file: show it with ProtectHome=read-only in a drop-in, or keep it elsewhere."},
          rule_storage_unknown,
          .lead = "Shared or local, that cannot be told, are"},
     [MIG_CHECK_DISK_UNSEEN] =

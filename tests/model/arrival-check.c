@@ -34,16 +34,18 @@ static struct Coverage {
   uint64_t ends[MIG_SLOT_END_COUNT][2];
 } coverage;
 
+static void add_events(const Event *list, size_t n) {
+  for (size_t i = 0; i < n && n_events < EVENTS_MAX; i++)
+    events[n_events++] = list[i];
+}
+
 static void collect_events(void) {
-  const Event *(*const sources[])(size_t *) = {arrival_world_events, arrival_agent_events};
+  size_t n;
+  const Event *list = arrival_world_events(&n);
 
-  for (size_t i = 0; i < LENGTH(sources); i++) {
-    size_t n;
-    const Event *list = sources[i](&n);
-
-    for (size_t j = 0; j < n && n_events < EVENTS_MAX; j++)
-      events[n_events++] = list[j];
-  }
+  add_events(list, n);
+  list = arrival_agent_events(&n);
+  add_events(list, n);
 }
 
 typedef enum Times { TIMES_GOOD, TIMES_QUIET, TIMES_BAD } Times;

@@ -28,6 +28,10 @@ static const struct Cell {
     {"came, and moves on already", {E(RUNNING), false, true, true, false, true}, A(ARRIVED)},
     {"moves on by post-copy", {E(PAUSED_POSTCOPY), false, true, false, false, true, true}, A(ARRIVED)},
     {"cancelled at the source", {E(ABSENT), false, false, false, false, true}, A(ENDED)},
+    {"crashed, and nobody watched: whose start it was is not known",
+     {E(CRASHED), false, false, false, false, true},
+     A(TAKEN),
+     true},
     {"gone, and nobody watched", {E(ABSENT), false, false, false, false, true}, A(GONE), true},
     {"gone but for a definition, and nobody watched",
      {E(INACTIVE), false, false, false, false, true},
@@ -116,7 +120,8 @@ static void is_proved(const MigArrivalInput *input) {
                  (input->state == MIG_END_RUNNING || input->state == MIG_END_PAUSED));
   }
   if (arrival == MIG_ARRIVAL_TAKEN)
-    assert_true((!input->came && !input->ran) || input->booted || input->started);
+    assert_true((!input->came && !input->ran) || input->booted || input->started ||
+                (input->state == MIG_END_CRASHED && !input->ran && !input->watched));
 }
 
 static void no_end_is_declared_without_its_evidence(void **state) {
