@@ -60,6 +60,8 @@ static void on_hypervisor_state(Hypervisor *hypervisor, gpointer user_data) {
   }
   if (agent->status_changed)
     agent->status_changed(agent);
+  /* Of the old connection events may have been lost; by the new one, if there is one, none has been heard. */
+  incoming_lose_sight(agent, state->message);
   if (state->reachable) {
     incoming_look_at_all(agent);
     evaluator_libvirt_is_back(agent->evaluator);

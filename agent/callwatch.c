@@ -264,12 +264,14 @@ static bool watched_undefine(MigConn *conn, const char *uuid, const MigGuard *gu
   WATCHED(bool, CALL_UNDEFINE, uuid, 0, undefine, uuid, guard, error);
 }
 
-static bool watched_make_image(MigConn *conn, const MigImage *image, GError **error) {
-  WATCHED(bool, CALL_MAKE_IMAGE, NULL, 0, make_image, image, error);
+static bool watched_make_image(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp,
+                               GError **error) {
+  WATCHED(bool, CALL_MAKE_IMAGE, NULL, 0, make_image, image, ret_stamp, error);
 }
 
-static bool watched_remove_image(MigConn *conn, const MigImage *image, GError **error) {
-  WATCHED(bool, CALL_REMOVE_IMAGE, NULL, 0, remove_image, image, error);
+static bool watched_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard *guard,
+                                 GError **error) {
+  WATCHED(bool, CALL_REMOVE_IMAGE, NULL, 0, remove_image, image, guard, error);
 }
 
 /* --- the driver --- */

@@ -40,6 +40,12 @@ static void request_run(gpointer data) {
 
   if (!conn)
     return;
+  if (request->errand.serial > 0 && request->errand.serial != hypervisor_conn_serial(conn)) {
+    g_set_error(&request->error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
+                "the connection to this node's libvirtd broke, and what happened meanwhile is not known");
+    hypervisor_release(conn, NULL);
+    return;
+  }
   request->errand.run(request->driver, hypervisor_conn_get(conn), request->errand.task, &request->error);
   hypervisor_release(conn, request->error);
 }

@@ -17,6 +17,7 @@ typedef struct Errand {
   gpointer task; /* freed by free_task, on whichever thread is the last */
   GDestroyNotify free_task;
   unsigned extra_ms; /* what it may take on top of the usual */
+  unsigned serial; /* it rests on what was heard by this connection, and is not done by another; 0: by any */
 } Errand;
 
 /* Of these, `threads` at a time, and a bounded number that waits for them; each has timeout_ms, its waiting included. */

@@ -3,7 +3,10 @@
  *
  * Theory of Operation. The job is on stable storage before anything is done for it. Images are on record before they are made, so
  * that an agent that is killed in between knows of them. Which of them are its own it knows only of those that it saw made, and
- * that is on record before anybody is told of the lease: the others stay where they are, and are named in the journal. */
+ * that is on record before anybody is told of the lease: the others stay where they are, and are named in the journal.
+ *
+ * From the moment that the job is in the table libvirt's events of the domain reach it; its watch begins then, before any
+ * image is made, and ends with the connection to libvirtd, or with the process. */
 #include "agent/incoming-private.h"
 
 #include "agent/accept.h"
@@ -156,6 +159,8 @@ void incoming_accept(Agent *agent, Job *job, IncomingReadyFunc ready, gpointer u
 
   back->ready = ready;
   back->user_data = user_data;
+  if (hypervisor_get_state(agent->hypervisor)->reachable)
+    mig_slot_watch(&job->lease->slot);
   job_add_event(job, "accepted", MIG_CAUSE_NONE, job->lease->leased ? "awaited from %s" : "comes from %s",
                 incoming_name_source(job));
   job_table_add(agent->jobs, job);

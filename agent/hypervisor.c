@@ -21,6 +21,7 @@
 struct HypervisorConn {
   Hypervisor *hypervisor;
   MigConn *conn;
+  unsigned serial;
   gint refs;
   uint64_t since_ms; /* monotonic */
 };
@@ -34,6 +35,7 @@ struct Hypervisor {
   HypervisorHooks hooks; /* main thread only; all NULL once freed */
   gpointer user_data;
   HypervisorState state; /* main thread only */
+  unsigned serial;       /* its own thread only: connections so far */
 
   GThread *thread;
   GMutex mutex;
@@ -87,6 +89,8 @@ static gboolean deliver_state(gpointer data) {
   HypervisorState *state = &hypervisor->state;
 
   state->reachable = posted->state.reachable;
+  if (posted->state.serial > 0)
+    state->serial = posted->state.serial;
   g_free(state->message);
   state->message = g_steal_pointer(&posted->state.message);
   if (posted->state.facts.hostname) {
@@ -108,12 +112,13 @@ static void state_post_free(gpointer data) {
   g_free(posted);
 }
 
-/* Takes `facts`. */
-static void post_state(Hypervisor *hypervisor, bool reachable, MigHostFacts *facts, const char *message) {
+/* Takes `facts`. No serial: there is no connection. */
+static void post_state(Hypervisor *hypervisor, unsigned serial, MigHostFacts *facts, const char *message) {
   StatePost *posted = g_new0(StatePost, 1);
 
   posted->hypervisor = hypervisor_ref(hypervisor);
-  posted->state.reachable = reachable;
+  posted->state.reachable = serial > 0;
+  posted->state.serial = serial;
   posted->state.message = g_strdup(message);
   if (facts) {
     posted->state.facts = *facts;
@@ -187,6 +192,7 @@ static HypervisorConn *open_conn(Hypervisor *hypervisor, MigHostFacts *ret_facts
   conn->conn = raw;
   conn->since_ms = (uint64_t)g_get_monotonic_time() / 1000;
   conn->refs = 1;
+  conn->serial = ++hypervisor->serial;
   return conn;
 }
 
@@ -202,7 +208,7 @@ static gpointer hypervisor_thread(gpointer data) {
 
     g_mutex_unlock(&hypervisor->mutex);
     conn = open_conn(hypervisor, &facts, &error);
-    post_state(hypervisor, conn != NULL, &facts, conn ? NULL : error->message);
+    post_state(hypervisor, conn ? conn->serial : 0, &facts, conn ? NULL : error->message);
     g_mutex_lock(&hypervisor->mutex);
 
     if (!conn) {
@@ -224,7 +230,7 @@ static gpointer hypervisor_thread(gpointer data) {
     hypervisor->last_error = g_strdup("the connection broke");
     g_mutex_unlock(&hypervisor->mutex);
     conn_unref(conn);
-    post_state(hypervisor, false, NULL, "the connection broke");
+    post_state(hypervisor, 0, NULL, "the connection broke");
     g_mutex_lock(&hypervisor->mutex);
   }
   hypervisor->ended = true;
@@ -309,6 +315,10 @@ MigConn *hypervisor_conn_get(HypervisorConn *conn) {
 
 uint64_t hypervisor_conn_since_ms(const HypervisorConn *conn) {
   return conn->since_ms;
+}
+
+unsigned hypervisor_conn_serial(const HypervisorConn *conn) {
+  return conn->serial;
 }
 
 void hypervisor_release(HypervisorConn *conn, const GError *error) {

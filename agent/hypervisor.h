@@ -15,6 +15,8 @@ typedef struct HypervisorConn HypervisorConn;
 /* What is known of the libvirtd, for the main thread. */
 typedef struct HypervisorState {
   bool reachable;
+  unsigned
+      serial; /* of the newest connection: 1, 2, … Events come by it, and none is lost while it is the same */
   MigHostFacts facts; /* of the newest connection; hostname NULL before the first */
   char *message;      /* why it is not reachable, or NULL */
 } HypervisorState;
@@ -46,6 +48,7 @@ HypervisorConn *hypervisor_acquire(Hypervisor *hypervisor, unsigned timeout_ms, 
 MigConn *hypervisor_conn_get(HypervisorConn *conn);
 /* Monotonic ms: since when it is there. Another connection has another time. */
 uint64_t hypervisor_conn_since_ms(const HypervisorConn *conn);
+unsigned hypervisor_conn_serial(const HypervisorConn *conn);
 
 /* NULL is fine. `error` is what the last call on it said, or NULL: a broken connection is replaced. */
 void hypervisor_release(HypervisorConn *conn, const GError *error);

@@ -5,10 +5,14 @@
 /* Each is some calls of libvirt's, and qemu-img. */
 #define IMAGE_MS 10000
 
+/* So long a look holds that saw nothing of the domain: what is done on it later, after libvirtd hung say, is not done. */
+#define LOOK_USEC (5 * G_USEC_PER_SEC)
+
 typedef struct Task {
   bool remove;
   JobLease *lease; /* a copy: of it the images count */
   char *domain_uuid;
+  gint *called_off; /* counted: the lease has it as well */
   ImagesAnswer answer;
 } Task;
 
@@ -28,6 +32,7 @@ static void task_free(gpointer data) {
   job_lease_free(task->lease);
   g_ptr_array_unref(task->answer.errors);
   g_free(task->domain_uuid);
+  g_atomic_rc_box_release(task->called_off);
   g_free(task);
 }
 
@@ -39,7 +44,7 @@ static bool make(Task *task, const MigDriverOps *ops, MigConn *conn) {
 
     if (image->state != JOB_IMAGE_PLANNED)
       continue;
-    if (ops->make_image(conn, &wanted, &error)) {
+    if (ops->make_image(conn, &wanted, &image->stamp, &error)) {
       image->state = JOB_IMAGE_MADE;
       continue;
     }
@@ -53,13 +58,24 @@ static bool make(Task *task, const MigDriverOps *ops, MigConn *conn) {
 }
 
 static bool is_nothing(const MigDomainStatus *status) {
-  return (status->state == MIG_END_ABSENT || status->state == MIG_END_INACTIVE) && !status->job_active;
+  return status->state == MIG_END_ABSENT && !status->job_active;
+}
+
+/* Its connection is the one by which events came all the time: errand->serial. Until it breaks. */
+static bool is_unbroken(const MigDriverOps *ops, MigConn *conn, GError **error) {
+  if (ops->is_alive(conn))
+    return true;
+  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "the connection to libvirtd broke");
+  return false;
 }
 
 static bool remove_unused(Task *task, const MigDriverOps *ops, MigConn *conn, GError **error) {
+  MigImageGuard guard = {.domain_uuid = task->domain_uuid,
+                         .until_us = g_get_monotonic_time() + LOOK_USEC,
+                         .called_off = task->called_off};
   ImagesAnswer *answer = &task->answer;
 
-  if (!ops->domain_status(conn, task->domain_uuid, &answer->status, error))
+  if (!ops->domain_status(conn, task->domain_uuid, &answer->status, error) || !is_unbroken(ops, conn, error))
     return false;
   answer->have_status = true;
   if (!is_nothing(&answer->status))
@@ -72,7 +88,8 @@ static bool remove_unused(Task *task, const MigDriverOps *ops, MigConn *conn, GE
 
     if (image->state != JOB_IMAGE_MADE)
       continue;
-    image->state = ops->remove_image(conn, &wanted, &failure) ? JOB_IMAGE_REMOVED : JOB_IMAGE_LEFT;
+    guard.stamp = image->stamp;
+    image->state = ops->remove_image(conn, &wanted, &guard, &failure) ? JOB_IMAGE_REMOVED : JOB_IMAGE_LEFT;
     answer->errors->pdata[i] = failure;
   }
   answer->have_status = ops->domain_status(conn, task->domain_uuid, &answer->status, NULL);
@@ -92,15 +109,19 @@ static void on_done(gpointer data, const GError *error, gpointer user_data) {
   asker->done(task ? &task->answer : NULL, error, asker->user_data);
 }
 
-static void start(Errands *errands, const JobLease *lease, const char *domain_uuid, ImagesFunc done,
-                  gpointer user_data) {
+static void start(Errands *errands, const JobLease *lease, const char *domain_uuid, unsigned serial,
+                  ImagesFunc done, gpointer user_data) {
   Task *task = g_new0(Task, 1);
   Asker *asker = g_new0(Asker, 1);
-  Errand errand = {
-      .run = run, .task = task, .free_task = task_free, .extra_ms = lease->images->len * IMAGE_MS};
+  Errand errand = {.run = run,
+                   .task = task,
+                   .free_task = task_free,
+                   .extra_ms = lease->images->len * IMAGE_MS,
+                   .serial = serial};
 
   task->remove = domain_uuid != NULL;
   task->domain_uuid = g_strdup(domain_uuid);
+  task->called_off = g_atomic_rc_box_acquire(lease->called_off);
   task->lease = job_lease_new();
   task->answer.images = task->lease->images;
   task->answer.errors = g_ptr_array_new_with_free_func(error_free);
@@ -110,6 +131,7 @@ static void start(Errands *errands, const JobLease *lease, const char *domain_uu
 
     job_lease_add_image(task->lease, image->disk, &copy);
     ((JobImage *)task->lease->images->pdata[i])->state = image->state;
+    ((JobImage *)task->lease->images->pdata[i])->stamp = image->stamp;
     g_ptr_array_add(task->answer.errors, NULL);
   }
   asker->done = done;
@@ -118,10 +140,10 @@ static void start(Errands *errands, const JobLease *lease, const char *domain_uu
 }
 
 void images_make(Errands *errands, const JobLease *lease, ImagesFunc done, gpointer user_data) {
-  start(errands, lease, NULL, done, user_data);
+  start(errands, lease, NULL, 0, done, user_data);
 }
 
-void images_remove(Errands *errands, const JobLease *lease, const char *domain_uuid, ImagesFunc done,
-                   gpointer user_data) {
-  start(errands, lease, domain_uuid, done, user_data);
+void images_remove(Errands *errands, const JobLease *lease, const char *domain_uuid, unsigned serial,
+                   ImagesFunc done, gpointer user_data) {
+  start(errands, lease, domain_uuid, serial, done, user_data);
 }

@@ -7,7 +7,9 @@
  *
  * Nothing here steers a migration; the source does. This end is looked at: when libvirt tells of a change, when it answers
  * again after a silence, and every so often besides, for an event may be lost. A look is an errand (errand.c), one at a time for
- * each job; core/slot.c says what follows from it. Phases: preparing, while images are made; pending, while nothing has
+ * each job; core/slot.c says what follows from it. It is told of events as well, for what came and went between two looks, and of
+ * each gap in the watch: a look that failed, a connection that is another one. In a record no watch is kept: a new process has
+ * not seen what became of the domain while there was none. Phases: preparing, while images are made; pending, while nothing has
  * come; then migrating, recovering while the outcome is open, and the end. How such a job begins is in grant.c. */
 #include "agent/incoming-private.h"
 
@@ -100,35 +102,53 @@ static const struct {
   MigPhase phase;
   const char *running_at;
   const char *message;
+  const char *unwatched; /* what can be said after a gap; NULL: the same */
 } ends[] = {
-    [MIG_SLOT_OPEN] = {MIG_CAUSE_INTERNAL, MIG_PHASE_FAILED, "unknown", "it has not ended"},
-    [MIG_SLOT_ARRIVED] = {MIG_CAUSE_NONE, MIG_PHASE_SUCCEEDED, "target", ""},
+    [MIG_SLOT_OPEN] = {MIG_CAUSE_INTERNAL, MIG_PHASE_FAILED, "unknown", "it has not ended", NULL},
+    [MIG_SLOT_ARRIVED] = {MIG_CAUSE_NONE, MIG_PHASE_SUCCEEDED, "target", "", NULL},
     [MIG_SLOT_CANCELLED] =
         {MIG_CAUSE_CANCELLED_ELSEWHERE, MIG_PHASE_FAILED, "unknown",
          "its source ended the migration, or lost it: what had come of it is gone from here, and "
-         "never ran. The source's job tells why"},
+         "never ran. The source's job tells why",
+         NULL},
+    [MIG_SLOT_GONE] =
+        {MIG_CAUSE_NOT_WATCHED, MIG_PHASE_FAILED, "unknown",
+         "what had come of it is gone from here, and it was not watched all the time: the guest "
+         "may have run here, and been turned off. Ask its source's job, and look at its log here "
+         "(/var/log/libvirt/qemu), before it is started anywhere",
+         NULL},
     [MIG_SLOT_STOPPED] =
         {MIG_CAUSE_GUEST_STOPPED, MIG_PHASE_FAILED, "unknown",
-         "the guest ran here, and does not any more: look at its log here, and at its source, before "
-         "it is started anywhere"},
+         "the guest came here, and does not run any more: look at its log here, and at its source, before "
+         "it is started anywhere",
+         NULL},
     [MIG_SLOT_TAKEN] =
         {MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET, MIG_PHASE_FAILED, "target",
          "a domain of that UUID was started here, and not by a migration: no migration of it can "
-         "come. Find out which copy is the guest before anything else"},
-    [MIG_SLOT_RELEASED] = {MIG_CAUSE_USER_ABORT, MIG_PHASE_ABORTED, "unknown", "its lease was given back"},
-    [MIG_SLOT_EXPIRED] = {MIG_CAUSE_LEASE_EXPIRED, MIG_PHASE_ABORTED, "unknown",
-                          "nothing came while its lease held: prepare it again, for longer if need be "
-                          "(LeaseTimeout=, timeout_s)"},
+         "come. Find out which copy is the guest before anything else",
+         "a domain of that UUID is alive here, and it was not watched all the time: it may have come, or "
+         "have "
+         "been started here. Find out which copy is the guest before anything else"},
+    [MIG_SLOT_RELEASED] = {MIG_CAUSE_USER_ABORT, MIG_PHASE_ABORTED, "unknown", "its lease was given back",
+                           NULL},
+    [MIG_SLOT_EXPIRED] =
+        {MIG_CAUSE_LEASE_EXPIRED, MIG_PHASE_ABORTED, "unknown",
+         "nothing came while its lease held: prepare it again, for longer if need be "
+         "(LeaseTimeout=, timeout_s)",
+         "its lease is over, and nothing of it runs here now. It was not watched all the time: "
+         "the guest may have come, run and been turned off. Ask its source's job before it is "
+         "started anywhere"},
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(ends) == MIG_SLOT_END_COUNT);
 
 static void finish(Agent *agent, Job *job, MigSlotEnd end, const char *why) {
   MigPhase phase = ends[end].phase;
+  bool hedged = !job->lease->slot.watched && ends[end].unwatched;
 
   if (phase == MIG_PHASE_SUCCEEDED && job->phase != MIG_PHASE_MIGRATING && job->phase != MIG_PHASE_RECOVERING)
     incoming_enter(agent, job, MIG_PHASE_MIGRATING, why);
   if (phase != MIG_PHASE_SUCCEEDED) {
-    if (!job_note_failure(job, ends[end].cause, NULL, "%s", ends[end].message))
+    if (!job_note_failure(job, ends[end].cause, NULL, "%s", hedged ? ends[end].unwatched : ends[end].message))
       phase = lifecycle_phase_of_cause(job->failure.cause);
   }
   lifecycle_finish(agent, job, phase, ends[end].running_at, g_strdup_printf("here: %s", why));
@@ -137,8 +157,13 @@ static void finish(Agent *agent, Job *job, MigSlotEnd end, const char *why) {
 void incoming_take_image_states(Job *job, const ImagesAnswer *answer) {
   GPtrArray *images = job->lease->images;
 
-  for (guint i = 0; i < images->len && i < answer->images->len; i++)
-    ((JobImage *)images->pdata[i])->state = ((const JobImage *)answer->images->pdata[i])->state;
+  for (guint i = 0; i < images->len && i < answer->images->len; i++) {
+    JobImage *image = images->pdata[i];
+    const JobImage *now = answer->images->pdata[i];
+
+    image->state = now->state;
+    image->stamp = now->stamp;
+  }
 }
 
 void incoming_note_left(Job *job, const JobImage *image, const char *why) {
@@ -147,15 +172,39 @@ void incoming_note_left(Job *job, const JobImage *image, const char *why) {
           why);
 }
 
+/* It was made for a guest, which may have it as its only disk. */
+static void leave_image(Job *job, JobImage *image, const char *why) {
+  g_autofree char *name =
+      image->pool ? g_strdup_printf("--pool %s %s", image->pool, image->volume) : g_strdup(image->path);
+  g_autofree char *text = g_strdup_printf(
+      "%s. It may be the guest's only disk. Another move with copy_disks=all writes over it; once "
+      "the guest is known to have its disk elsewhere, it can go: virsh vol-delete %s",
+      why, name);
+
+  image->state = JOB_IMAGE_LEFT;
+  incoming_note_left(job, image, text);
+}
+
+static void leave_images(Job *job, const char *why) {
+  const GPtrArray *images = job->lease->images;
+
+  for (guint i = 0; i < images->len; i++) {
+    JobImage *image = images->pdata[i];
+
+    if (image->state == JOB_IMAGE_MADE)
+      leave_image(job, image, why);
+  }
+}
+
 static void note_removed(Job *job, const ImagesAnswer *answer) {
   const GPtrArray *images = job->lease->images;
 
   for (guint i = 0; i < images->len; i++) {
-    const JobImage *image = images->pdata[i];
+    JobImage *image = images->pdata[i];
     const GError *error = answer->errors->pdata[i];
 
     if (error)
-      incoming_note_left(job, image, error->message);
+      leave_image(job, image, error->message);
     else if (image->state == JOB_IMAGE_REMOVED) {
       job_add_event(job, "action", MIG_CAUSE_NONE, "%s was removed: it was made for what did not come",
                     image->path);
@@ -171,8 +220,9 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
   job->lease->asking = false;
   job->lease->due_ms = agent_now_ms() + 1000;
   if (error || !answer->removed) {
-    /* Not now; the next look tells more. */
-    job->lease->slot.clear = 0;
+    /* Not now; the next look tells more. A thread may still be at it: what it knows is of before. */
+    g_atomic_int_set(job->lease->called_off, 1);
+    mig_slot_doubt(&job->lease->slot);
     if (error) {
       g_autofree char *text =
           g_strdup_printf("removes what was made for it, and tries again: %s", error->message);
@@ -194,7 +244,13 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
     incoming_ask(agent, job);
     return;
   }
-  end = job->lease->slot.came ? MIG_SLOT_CANCELLED : job->lease->slot.ending;
+  end = job->lease->slot.likely;
+  /* Something was heard of it meanwhile. */
+  if (end == MIG_SLOT_OPEN) {
+    lifecycle_state_changed(agent, job);
+    incoming_ask(agent, job);
+    return;
+  }
   finish(agent, job, end,
          end == MIG_SLOT_CANCELLED ? "the copy that had come is gone, and never ran here"
                                    : "nothing of it has come");
@@ -258,6 +314,7 @@ void incoming_look(Agent *agent, Job *job, IncomingSeenFunc seen, gpointer user_
 typedef struct Look {
   char uuid[MIG_UUID_STRING_SIZE];
   MigDomainStatus status;
+  bool unbroken; /* the connection by which events come has outlived it */
   bool have_final;
   MigFinalStats final;
 } Look;
@@ -270,6 +327,7 @@ static bool run_look(MigDriver *driver, MigConn *conn, gpointer task, GError **e
   if ((look->status.state == MIG_END_RUNNING || look->status.state == MIG_END_PAUSED) &&
       !look->status.job_active)
     look->have_final = driver->ops->final_stats(conn, look->uuid, &look->final, NULL);
+  look->unbroken = driver->ops->is_alive(conn);
   return true;
 }
 
@@ -305,29 +363,46 @@ static void follow(Agent *agent, Job *job, const MigSlotAnswer *answer) {
     lifecycle_state_changed(agent, job);
 }
 
+/* Told once: what it means is the same, however often it happens. */
+static void note_gap(Job *job, const char *why) {
+  job_add_event(job, "warning", MIG_CAUSE_NONE, "it is not watched without a gap any more: %s", why);
+}
+
 static void apply(Agent *agent, Job *job, const Look *look) {
   JobLease *lease = job->lease;
+  bool lost = (!look || !look->unbroken) && mig_slot_gap(&lease->slot);
   const MigSlotLook seen = {
       .now_ms = agent_now_ms(),
       .state = look ? look->status.state : MIG_END_UNKNOWN,
       .job_incoming = look && look->status.job_active && !look->status.job_outgoing,
       .job_outgoing = look && look->status.job_outgoing,
       .migrated = look && look->status.migrated,
+      .booted = look && look->status.booted,
+      .persistent = look && look->status.persistent,
       .images = job_lease_count_images(lease, JOB_IMAGE_MADE) > 0,
   };
   MigSlotAnswer answer = mig_slot_step(&lease->slot, &seen);
 
+  if (lost) {
+    note_gap(job, look ? "the connection to libvirtd broke" : "libvirtd did not answer");
+    lifecycle_state_changed(agent, job);
+  }
   if (answer.end == MIG_SLOT_OPEN) {
     follow(agent, job, &answer);
     return;
   }
-  if (answer.clear_away && seen.images) {
+  if (answer.nothing && seen.images && !answer.keep) {
     lease->asking = true;
-    images_remove(agent->errands, lease, job->domain_uuid, on_removed, incoming_back_new(agent, job));
+    g_atomic_rc_box_release(lease->called_off);
+    lease->called_off = g_atomic_rc_box_new0(gint);
+    images_remove(agent->errands, lease, job->domain_uuid, hypervisor_get_state(agent->hypervisor)->serial,
+                  on_removed, incoming_back_new(agent, job));
     return;
   }
   if (answer.end == MIG_SLOT_ARRIVED)
     take_final(job, look);
+  else
+    leave_images(job, answer.keep ? answer.keep : "the domain is alive here");
   finish(agent, job, answer.end, answer.why);
 }
 
@@ -370,7 +445,21 @@ void incoming_ask(Agent *agent, Job *job) {
 /* --- what moves it on --- */
 
 void incoming_handle_event(Agent *agent, Job *job, const MigVirtEvent *event) {
+  const MigSlotNews news = {
+      .state = event->kind == MIG_VIRT_EVENT_STATE ? event->state : MIG_END_UNKNOWN,
+      .arriving = event->kind == MIG_VIRT_EVENT_STATE && event->arriving,
+      .started = event->kind == MIG_VIRT_EVENT_STATE && event->started,
+      .definition = event->kind == MIG_VIRT_EVENT_DEFINITION,
+  };
+
   if (job) {
+    bool heard = mig_slot_hear(&job->lease->slot, &news);
+
+    /* What is said of it later may rest on it; what is done now does not any more. */
+    if (heard || (event->kind == MIG_VIRT_EVENT_STATE && event->state != MIG_END_INACTIVE))
+      g_atomic_int_set(job->lease->called_off, 1);
+    if (heard && job->durable)
+      lifecycle_save(agent, job, NULL, NULL);
     if (job->durable)
       incoming_ask(agent, job);
   } else if (event->kind == MIG_VIRT_EVENT_STATE && event->arriving) {
@@ -386,6 +475,21 @@ void incoming_look_at_all(Agent *agent) {
 
     if (job->lease && job->durable && !job_is_final(job) && job->lease->due_ms > 0)
       job->lease->due_ms = agent_now_ms();
+  }
+}
+
+void incoming_lose_sight(Agent *agent, const char *why) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+
+  for (guint i = 0; i < all->len; i++) {
+    Job *job = all->pdata[i];
+
+    if (!job->lease || job_is_final(job) || !mig_slot_gap(&job->lease->slot))
+      continue;
+    g_atomic_int_set(job->lease->called_off, 1);
+    note_gap(job, why ? why : "the connection to libvirtd was made anew");
+    if (job->durable)
+      lifecycle_state_changed(agent, job);
   }
 }
 

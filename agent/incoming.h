@@ -36,6 +36,9 @@ void incoming_tick(Agent *agent, Job *job, uint64_t now_ms);
 /* libvirt says something of a domain with an incoming job, or of one without any (NULL). */
 void incoming_handle_event(Agent *agent, Job *job, const MigVirtEvent *event);
 
+/* The connection to libvirtd is another one, or there is none: events may have been lost. */
+void incoming_lose_sight(Agent *agent, const char *why);
+
 /* libvirtd answers again: nobody knows what happened meanwhile. */
 void incoming_look_at_all(Agent *agent);
 

@@ -36,6 +36,7 @@ JobLease *job_lease_new(void) {
   lease->images = g_ptr_array_new_with_free_func(image_free);
   lease->waiting = g_ptr_array_new_with_free_func(call_unref);
   lease->askers = g_ptr_array_new();
+  lease->called_off = g_atomic_rc_box_new0(gint);
   return lease;
 }
 
@@ -46,6 +47,7 @@ void job_lease_free(JobLease *lease) {
   g_ptr_array_unref(lease->images);
   g_ptr_array_unref(lease->waiting);
   g_ptr_array_unref(lease->askers);
+  g_atomic_rc_box_release(lease->called_off);
   g_free(lease);
 }
 
@@ -115,12 +117,19 @@ json_t *job_lease_to_record(const JobLease *lease) {
 
     set_string(json, "pool", image->pool);
     set_string(json, "volume", image->volume);
+    /* For who asks what was made. No process removes what another one made. */
+    if (image->stamp.known)
+      json_object_set_new(json, "stamp",
+                          json_pack("{sI sI ss}", "allocation_bytes",
+                                    (json_int_t)image->stamp.allocation_bytes, "physical_bytes",
+                                    (json_int_t)image->stamp.physical_bytes, "mtime", image->stamp.mtime));
     json_array_append_new(images, json);
   }
-  object = json_pack("{sb sI sI sb sb ss so}", "leased", (int)lease->leased, "timeout_ms",
+  object = json_pack("{sb sI sI sb sb sb sb ss so}", "leased", (int)lease->leased, "timeout_ms",
                      (json_int_t)lease->timeout_ms, "expires_usec", (json_int_t)lease->expires_usec, "came",
-                     (int)lease->slot.came, "ran", (int)lease->slot.ran, "ending",
-                     mig_slot_end_name(lease->slot.ending), "images", images);
+                     (int)lease->slot.came, "ran", (int)lease->slot.ran, "traces", (int)lease->slot.traces,
+                     "started", (int)lease->slot.started, "ending", mig_slot_end_name(lease->slot.ending),
+                     "images", images);
   set_string(object, "source", lease->source);
   return object;
 }
@@ -133,6 +142,17 @@ static JobImageState image_state_from_name(const char *name) {
   return JOB_IMAGE_LEFT;
 }
 
+static void read_stamp(json_t *json, MigImageStamp *ret_stamp) {
+  const char *mtime = json_string_value(json_object_get(json, "mtime"));
+
+  if (!mtime || strlen(mtime) >= sizeof ret_stamp->mtime)
+    return;
+  ret_stamp->known = true;
+  ret_stamp->allocation_bytes = (uint64_t)json_integer_value(json_object_get(json, "allocation_bytes"));
+  ret_stamp->physical_bytes = (uint64_t)json_integer_value(json_object_get(json, "physical_bytes"));
+  strcpy(ret_stamp->mtime, mtime);
+}
+
 static void read_image(JobLease *lease, json_t *json) {
   const char *disk = json_string_value(json_object_get(json, "disk"));
   const MigImage image = {
@@ -143,11 +163,14 @@ static void read_image(JobLease *lease, json_t *json) {
       .capacity_bytes = (uint64_t)json_integer_value(json_object_get(json, "capacity_bytes")),
   };
 
+  JobImage *added;
+
   if (!disk || !image.path || !image.format)
     return;
   job_lease_add_image(lease, disk, &image);
-  ((JobImage *)lease->images->pdata[lease->images->len - 1])->state =
-      image_state_from_name(json_string_value(json_object_get(json, "state")));
+  added = lease->images->pdata[lease->images->len - 1];
+  added->state = image_state_from_name(json_string_value(json_object_get(json, "state")));
+  read_stamp(json_object_get(json, "stamp"), &added->stamp);
 }
 
 JobLease *job_lease_from_record(json_t *object) {
@@ -163,6 +186,8 @@ JobLease *job_lease_from_record(json_t *object) {
   lease->expires_usec = json_integer_value(json_object_get(object, "expires_usec"));
   lease->slot.came = json_is_true(json_object_get(object, "came"));
   lease->slot.ran = json_is_true(json_object_get(object, "ran"));
+  lease->slot.traces = json_is_true(json_object_get(object, "traces"));
+  lease->slot.started = json_is_true(json_object_get(object, "started"));
   lease->slot.ending = ending == MIG_ENUM_UNKNOWN ? MIG_SLOT_OPEN : (MigSlotEnd)ending;
   json_array_foreach (json_object_get(object, "images"), i, image)
     read_image(lease, image);

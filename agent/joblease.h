@@ -14,7 +14,7 @@ typedef enum JobImageState {
   JOB_IMAGE_PLANNED, /* on record before it is made */
   JOB_IMAGE_MADE,    /* by this agent, for this job: nothing else was there under its name */
   JOB_IMAGE_REMOVED,
-  JOB_IMAGE_LEFT, /* it may be somebody else's, or could not be removed: nobody touches it any more */
+  JOB_IMAGE_LEFT, /* it may be somebody else's, or the guest's, or could not be removed: nobody touches it any more */
   JOB_IMAGE_STATE_COUNT
 } JobImageState;
 
@@ -26,6 +26,7 @@ typedef struct JobImage {
   char *format;
   uint64_t capacity_bytes;
   JobImageState state;
+  MigImageStamp stamp; /* MADE: how it was then */
 } JobImage;
 
 typedef struct JobLease {
@@ -37,9 +38,10 @@ typedef struct JobLease {
   GPtrArray *images; /* JobImage */
 
   /* Of this process only. */
-  GPtrArray *waiting;   /* VarlinkCall: to be told of the lease once its images are made */
-  GPtrArray *askers;    /* of incoming.c: to be told once it has been looked at */
-  bool asking;          /* an errand is under way */
+  GPtrArray *waiting; /* VarlinkCall: to be told of the lease once its images are made */
+  GPtrArray *askers;  /* of incoming.c: to be told once it has been looked at */
+  gint *called_off; /* atomic, counted: images that are being removed must stay, for something was heard of */
+  bool asking;      /* an errand is under way */
   bool asked_for_again; /* something happened meanwhile */
   uint64_t due_ms;      /* when to look next, monotonic */
 } JobLease;

@@ -70,6 +70,9 @@ static const CauseRow causes[] = {
         {false, "Start the move again when the host is up. To empty a host, drain it before it goes down."},
     [MIG_CAUSE_LEASE_EXPIRED] = {true,
                                  "Prepare it again, for longer if need be, and start the move at once."},
+    [MIG_CAUSE_NOT_WATCHED] =
+        {false, "Ask its source where the guest is: handoffctl show DOMAIN there. Start it nowhere, and "
+                "remove no disk, before that is known."},
     [MIG_CAUSE_LIBVIRT_ERROR] =
         {false,
          "Look at the journal of libvirtd and the domain's log in /var/log/libvirt/qemu at both ends."},

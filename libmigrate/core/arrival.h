@@ -12,6 +12,7 @@ typedef enum MigArrival {
   MIG_ARRIVAL_CUT,       /* the same, and libvirt says that it failed: the source resumes it */
   MIG_ARRIVAL_ARRIVED,   /* the guest is here */
   MIG_ARRIVAL_ENDED,     /* the copy went without having run: the source's job knows why */
+  MIG_ARRIVAL_GONE,      /* the copy went, and nobody here knows whether it ran before */
   MIG_ARRIVAL_STOPPED,   /* the guest ran here, and does not any more */
   MIG_ARRIVAL_TAKEN,     /* a domain of that UUID is alive here that did not come by a migration */
   MIG_ARRIVAL_COUNT
@@ -25,8 +26,11 @@ typedef struct MigArrivalInput {
   bool job_incoming; /* libvirt has a migration job into the domain */
   bool job_outgoing; /* or one out of it: it moves on already */
   bool migrated;     /* it runs, and libvirt says that it does so since it was migrated here */
-  bool came;         /* a copy that waits for a migration has been seen */
-  bool ran;          /* it has been seen to run here */
+  bool booted;  /* it runs, and libvirt says that it does so since it was started here, and by no migration */
+  bool came;    /* a copy that waits for a migration has been seen */
+  bool ran;     /* it has been seen to run here */
+  bool started; /* its start here, by no migration, has been heard of */
+  bool watched; /* without a gap: what was not seen, nor heard of, did not happen */
 } MigArrivalInput;
 
 typedef struct MigArrivalAnswer {

@@ -359,10 +359,12 @@ static const RuleRow rows[] = {
                                  "The target's QEMU is given the same; see that they suit it."},
                                 TRAIT(COMMAND_LINE),
                                 "QEMU has arguments that libvirt does not understand:"},
-    [MIG_CHECK_STORAGE_UNKNOWN] = {{"STORAGE_UNKNOWN", WARNING, MIG_CAUSE_NONE,
-                                    "Nothing of it is copied; libvirt refuses if it knows it for local."},
-                                   rule_storage_unknown,
-                                   .lead = "Shared or local, that cannot be told, are"},
+    [MIG_CHECK_STORAGE_UNKNOWN] =
+        {{"STORAGE_UNKNOWN", WARNING, MIG_CAUSE_NONE,
+          "It is not copied, and libvirt refuses if it knows it for local. The agent must see the "
+          "file: show it with ProtectHome=read-only in a drop-in, or keep it elsewhere."},
+         rule_storage_unknown,
+         .lead = "Shared or local, that cannot be told, are"},
     [MIG_CHECK_DISK_UNSEEN] =
         {{"DISK_UNSEEN", WARNING, MIG_CAUSE_NONE,
           "No storage pool of the target covers it: look there yourself, or define a pool at its "

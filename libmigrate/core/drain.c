@@ -157,6 +157,7 @@ static const CauseRow rows[] = {
     [MIG_CAUSE_USER_ABORT] = {STAY, false},
     [MIG_CAUSE_CANCELLED_ELSEWHERE] = {STAY, false},
     [MIG_CAUSE_HOST_SHUTDOWN] = {STAY, false},
+    [MIG_CAUSE_NOT_WATCHED] = {STAY, false},
     /* the guest and its goals: another target would cost the same time for the same end */
     [MIG_CAUSE_DEADLINE] = {STAY, false},
     [MIG_CAUSE_NOT_CONVERGING] = {STAY, false},

@@ -6,19 +6,31 @@
  * arrival.c. A copy that comes after the time, or after a release that has not been carried out yet, is followed all the
  * same: it is there.
  *
- * The one thing that may be done at the end is to remove images that were made for the domain. A migration that begins at
- * that moment would copy into them. So where there are images, nothing of the domain must be seen twice, CLEAR_MS apart;
- * libvirt says that a copy starts before it hands any image to it. Where there are none, one look is enough. */
+ * The one thing that may be done at the end is to remove images that were made for the domain, and such an image may be a
+ * guest's only disk: it came, ran, and was turned off. That leaves no trace that a look could find, but libvirt's events tell
+ * of it, to who listens. So images may go only if
+ *  - this process has watched since before they were made, and without a gap: the same connection to libvirtd, no look that
+ *    failed. What is read back from a record was not watched.
+ *  - no guest was seen here, nor heard of: not even of another life of the domain, since it would have the same disks.
+ *  - no definition either. libvirt 9 writes it before it starts an incoming guest's CPUs, so that one which is here speaks for
+ *    a guest that came. One that was there before cannot be told from it, and counts as well.
+ * Whether anybody wrote to them is the driver's to find out, at the last moment.
+ *
+ * Events and answers to looks come by different ways, and an event may be behind a look by a moment. A migration that begins
+ * just when images are removed would copy into them. So what says that something did not happen takes two looks that agree,
+ * AGREE_MS apart, with no event between them that speaks of life. At once come only the ends that rest on what was seen: a
+ * guest that is here, or was; and a lease that was given back and has no images, of which nothing else is said.
+ * libvirt says that a copy starts before it hands any image to it. */
 #include "libmigrate/core/slot.h"
 
 #include "libmigrate/core/table.h"
 
-#define CLEAR_MS 1000
+#define AGREE_MS 1000
 
 static const char *const names[] = {
-    [MIG_SLOT_OPEN] = "OPEN",       [MIG_SLOT_ARRIVED] = "ARRIVED", [MIG_SLOT_CANCELLED] = "CANCELLED",
-    [MIG_SLOT_STOPPED] = "STOPPED", [MIG_SLOT_TAKEN] = "TAKEN",     [MIG_SLOT_RELEASED] = "RELEASED",
-    [MIG_SLOT_EXPIRED] = "EXPIRED",
+    [MIG_SLOT_OPEN] = "OPEN",         [MIG_SLOT_ARRIVED] = "ARRIVED", [MIG_SLOT_CANCELLED] = "CANCELLED",
+    [MIG_SLOT_GONE] = "GONE",         [MIG_SLOT_STOPPED] = "STOPPED", [MIG_SLOT_TAKEN] = "TAKEN",
+    [MIG_SLOT_RELEASED] = "RELEASED", [MIG_SLOT_EXPIRED] = "EXPIRED",
 };
 TABLE_COVERS(names, MIG_SLOT_END_COUNT);
 
@@ -43,9 +55,10 @@ static const struct {
     [MIG_ARRIVAL_POST_COPY] = {MIG_PHASE_MIGRATING, MIG_STAGE_POST_COPY, MIG_SLOT_OPEN, 1000},
     [MIG_ARRIVAL_CUT] = {MIG_PHASE_RECOVERING, MIG_STAGE_POST_COPY, MIG_SLOT_OPEN, 1000},
     [MIG_ARRIVAL_ARRIVED] = {MIG_PHASE_SUCCEEDED, MIG_STAGE_NONE, MIG_SLOT_ARRIVED, 0},
-    [MIG_ARRIVAL_ENDED] = {MIG_PHASE_MIGRATING, MIG_STAGE_PRE_COPY, MIG_SLOT_CANCELLED, CLEAR_MS},
-    [MIG_ARRIVAL_STOPPED] = {MIG_PHASE_FAILED, MIG_STAGE_NONE, MIG_SLOT_STOPPED, 0},
-    [MIG_ARRIVAL_TAKEN] = {MIG_PHASE_FAILED, MIG_STAGE_NONE, MIG_SLOT_TAKEN, 0},
+    [MIG_ARRIVAL_ENDED] = {MIG_PHASE_MIGRATING, MIG_STAGE_PRE_COPY, MIG_SLOT_CANCELLED, AGREE_MS},
+    [MIG_ARRIVAL_GONE] = {MIG_PHASE_MIGRATING, MIG_STAGE_PRE_COPY, MIG_SLOT_GONE, AGREE_MS},
+    [MIG_ARRIVAL_STOPPED] = {MIG_PHASE_MIGRATING, MIG_STAGE_PRE_COPY, MIG_SLOT_STOPPED, AGREE_MS},
+    [MIG_ARRIVAL_TAKEN] = {MIG_PHASE_PENDING, MIG_STAGE_NONE, MIG_SLOT_TAKEN, AGREE_MS},
 };
 TABLE_COVERS(rows, MIG_ARRIVAL_COUNT);
 
@@ -64,22 +77,89 @@ bool mig_slot_expire(MigSlot *slot, uint64_t now_ms, uint64_t expires_ms) {
   return true;
 }
 
-static void note_seen(MigSlot *slot, MigArrival arrival) {
+void mig_slot_doubt(MigSlot *slot) {
+  slot->likely = MIG_SLOT_OPEN;
+  slot->agreed = 0;
+}
+
+void mig_slot_watch(MigSlot *slot) {
+  slot->watched = true;
+}
+
+bool mig_slot_gap(MigSlot *slot) {
+  bool was = slot->watched;
+
+  slot->watched = false;
+  if (was)
+    mig_slot_doubt(slot);
+  return was;
+}
+
+static bool is_nothing(MigEndState state) {
+  return state == MIG_END_UNKNOWN || state == MIG_END_ABSENT || state == MIG_END_INACTIVE;
+}
+
+bool mig_slot_hear(MigSlot *slot, const MigSlotNews *news) {
+  const MigSlot before = *slot;
+  bool guest = !is_nothing(news->state) && news->state != MIG_END_PAUSED_MIGRATION;
+
+  /* That a definition is gone says that there was one. */
+  slot->traces = slot->traces || guest || news->definition || news->state == MIG_END_ABSENT;
+  if (news->arriving) {
+    slot->came = true;
+    slot->started = false;
+  }
+  slot->started = slot->started || news->started;
+  /* What runs after a start of its owner's is no guest that came; and in a gap there may have been one. */
+  slot->ran = slot->ran || (guest && slot->came && !slot->started && slot->watched);
+  if (guest || news->arriving || news->definition || news->state == MIG_END_ABSENT)
+    mig_slot_doubt(slot);
+  return slot->came != before.came || slot->ran != before.ran || slot->traces != before.traces ||
+         slot->started != before.started;
+}
+
+static void note_seen(MigSlot *slot, const MigSlotLook *look, MigArrival arrival) {
   bool here = arrival == MIG_ARRIVAL_COMING || arrival == MIG_ARRIVAL_POST_COPY ||
               arrival == MIG_ARRIVAL_CUT || arrival == MIG_ARRIVAL_ARRIVED;
 
   slot->came = slot->came || here;
   slot->ran = slot->ran || (here && arrival != MIG_ARRIVAL_COMING);
+  slot->traces = slot->traces || (look->persistent && look->state != MIG_END_UNKNOWN) ||
+                 look->state == MIG_END_INACTIVE ||
+                 (!here && !is_nothing(look->state) && look->state != MIG_END_PAUSED_MIGRATION);
+  /* Events say it in their order, a look does not: what was heard of before it may be heard after it. */
+  slot->started = slot->started && !here;
   /* It is not given back any more, nor late. */
   if (here)
     slot->ending = MIG_SLOT_OPEN;
 }
 
-/* Nothing of it is here: is that sure enough? */
-static bool is_clear(MigSlot *slot, const MigSlotLook *look) {
-  if (slot->clear++ == 0)
-    slot->clear_ms = look->now_ms;
-  return !look->images || (slot->clear >= 2 && look->now_ms >= slot->clear_ms + CLEAR_MS);
+/* Is the end sure enough? */
+static bool is_agreed(MigSlot *slot, const MigSlotLook *look, MigSlotEnd end) {
+  bool at_once = end == MIG_SLOT_ARRIVED || (end == MIG_SLOT_STOPPED && slot->ran) ||
+                 (end == MIG_SLOT_RELEASED && !look->images);
+
+  if (end != slot->likely || end == MIG_SLOT_OPEN) {
+    slot->likely = end;
+    slot->agreed = 0;
+    slot->agreed_ms = look->now_ms;
+  }
+  slot->agreed++;
+  return at_once || (slot->agreed >= 2 && look->now_ms >= slot->agreed_ms + AGREE_MS);
+}
+
+static const char *find_keep(const MigSlot *slot) {
+  if (slot->ran)
+    return "the guest was here, and this is its disk";
+  if (slot->started)
+    return "the domain was started here, and this is its disk";
+  if (!slot->watched)
+    return "the agent, or its connection to libvirtd, was away for a time since it was made, and the guest "
+           "may have come and "
+           "run here meanwhile";
+  if (slot->traces)
+    return "the domain is, or was, defined or running here, and may have it as its disk";
+  return NULL;
 }
 
 MigSlotAnswer mig_slot_step(MigSlot *slot, const MigSlotLook *look) {
@@ -88,8 +168,11 @@ MigSlotAnswer mig_slot_step(MigSlot *slot, const MigSlotLook *look) {
       .job_incoming = look->job_incoming,
       .job_outgoing = look->job_outgoing,
       .migrated = look->migrated,
+      .booted = look->booted,
       .came = slot->came,
       .ran = slot->ran,
+      .started = slot->started,
+      .watched = slot->watched,
   };
   const MigArrivalAnswer *seen = mig_arrival_answer(&input);
   MigSlotAnswer answer = {
@@ -100,24 +183,26 @@ MigSlotAnswer mig_slot_step(MigSlot *slot, const MigSlotLook *look) {
       .end = rows[seen->arrival].end,
       .again_ms = rows[seen->arrival].again_ms,
   };
-  bool nothing = look->state == MIG_END_ABSENT || look->state == MIG_END_INACTIVE;
 
-  note_seen(slot, seen->arrival);
-  if (!nothing)
-    slot->clear = 0;
+  note_seen(slot, look, seen->arrival);
   if (seen->arrival == MIG_ARRIVAL_UNSEEN) {
+    slot->watched = false;
     /* Nobody knows; nothing that was known before is given up. */
     answer.phase = slot->came || slot->ran ? MIG_PHASE_RECOVERING : MIG_PHASE_PENDING;
     answer.stage = slot->ran ? MIG_STAGE_POST_COPY : slot->came ? MIG_STAGE_PRE_COPY : MIG_STAGE_NONE;
   }
   if (seen->arrival == MIG_ARRIVAL_AWAITED && slot->ending != MIG_SLOT_OPEN) {
-    answer.end = nothing ? slot->ending : MIG_SLOT_OPEN;
-    answer.again_ms = CLEAR_MS;
+    answer.end = is_nothing(look->state) ? slot->ending : MIG_SLOT_OPEN;
+    answer.again_ms = AGREE_MS;
   }
-  if (seen->arrival == MIG_ARRIVAL_ENDED || (seen->arrival == MIG_ARRIVAL_AWAITED && answer.end)) {
-    answer.clear_away = is_clear(slot, look);
-    if (!answer.clear_away)
-      answer.end = MIG_SLOT_OPEN;
+  if (seen->arrival == MIG_ARRIVAL_TAKEN && (slot->came || slot->ran)) {
+    answer.phase = MIG_PHASE_MIGRATING;
+    answer.stage = MIG_STAGE_PRE_COPY;
   }
+  if (!is_agreed(slot, look, answer.end))
+    answer.end = MIG_SLOT_OPEN;
+  answer.nothing = answer.end == MIG_SLOT_CANCELLED || answer.end == MIG_SLOT_GONE ||
+                   answer.end == MIG_SLOT_RELEASED || answer.end == MIG_SLOT_EXPIRED;
+  answer.keep = find_keep(slot);
   return answer;
 }

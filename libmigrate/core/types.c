@@ -51,6 +51,7 @@ static const char *const cause_names[] = {
     [MIG_CAUSE_CANCELLED_ELSEWHERE] = "CANCELLED_ELSEWHERE",
     [MIG_CAUSE_HOST_SHUTDOWN] = "HOST_SHUTDOWN",
     [MIG_CAUSE_LEASE_EXPIRED] = "LEASE_EXPIRED",
+    [MIG_CAUSE_NOT_WATCHED] = "NOT_WATCHED",
     [MIG_CAUSE_LIBVIRT_ERROR] = "LIBVIRT_ERROR",
     [MIG_CAUSE_INTERNAL] = "INTERNAL",
 };
@@ -108,7 +109,10 @@ static const struct {
     [MIG_CAUSE_HOST_SHUTDOWN] =
         {false, "This host goes down, and the move would not have ended before; the guest stays, "
                 "and is stopped with the host."},
-    [MIG_CAUSE_LEASE_EXPIRED] = {false, "A place was held for it here, and nothing came in time."},
+    [MIG_CAUSE_LEASE_EXPIRED] = {false,
+                                 "A place was held for it here, and nothing was seen to come in time."},
+    [MIG_CAUSE_NOT_WATCHED] = {false, "What came here is gone again, and nobody watched all the time: "
+                                      "whether the guest ran here is not known."},
     [MIG_CAUSE_LIBVIRT_ERROR] = {false, "libvirt reported an error; see its own text."},
     [MIG_CAUSE_INTERNAL] = {false, "The agent itself failed; please report it with the journal of this job."},
 };

@@ -65,6 +65,7 @@ typedef enum MigCause {
   MIG_CAUSE_CANCELLED_ELSEWHERE,
   MIG_CAUSE_HOST_SHUTDOWN, /* this host goes down */
   MIG_CAUSE_LEASE_EXPIRED, /* of an incoming job: nothing came in time */
+  MIG_CAUSE_NOT_WATCHED,   /* of an incoming job: its copy went while nobody watched */
   MIG_CAUSE_LIBVIRT_ERROR,
   MIG_CAUSE_INTERNAL,
   MIG_CAUSE_COUNT

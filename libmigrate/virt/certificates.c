@@ -7,7 +7,10 @@
  * other files than this process, as from a container. */
 #include "libmigrate/virt/certificates.h"
 
+#include "libmigrate/virt/xml.h"
+
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #define CONFIGURATION     "/etc/libvirt/qemu.conf"
@@ -25,18 +28,21 @@ static char *find_setting(const char *configuration, const char *key) {
   return g_match_info_matches(match) ? g_match_info_fetch(match, 1) : NULL;
 }
 
-static MigSight look(const char *path) {
+/* What is not there may be hidden from this process, as all of /home is by ProtectHome=tmpfs. */
+static MigSight look(const char *root, const char *path) {
   struct stat status;
 
   if (stat(path, &status) == 0)
     return MIG_SIGHT_PRESENT;
+  if (strcmp(root, "/") == 0 && mig_storage_may_be_hidden(path))
+    return MIG_SIGHT_UNSEEN;
   return errno == ENOENT || errno == ENOTDIR ? MIG_SIGHT_ABSENT : MIG_SIGHT_UNSEEN;
 }
 
 static MigSight look_for_authority(const char *root, const char *directory) {
   g_autofree char *path = g_build_filename(root, directory, AUTHORITY, NULL);
 
-  return look(path);
+  return look(root, path);
 }
 
 /* NULL: it cannot be read. */
@@ -50,7 +56,7 @@ static char *read_configuration(const char *root) {
 static MigSight look_by_default(const char *root, const char *fallback) {
   g_autofree char *path = g_build_filename(root, MIGRATE_DIRECTORY, NULL);
 
-  switch (look(path)) {
+  switch (look(root, path)) {
   case MIG_SIGHT_PRESENT:
     return look_for_authority(root, MIGRATE_DIRECTORY);
   case MIG_SIGHT_ABSENT:

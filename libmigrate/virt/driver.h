@@ -89,6 +89,7 @@ typedef struct MigDomainStatus {
   bool ended;        /* inactive because the guest was shut down, or crashed */
   bool start_failed; /* inactive because its last start, or the last migration into it, failed */
   bool migrated;     /* running, and so since it was migrated here; nobody paused it since */
+  bool booted;       /* the same since it was started here, or restored: by no migration */
 } MigDomainStatus;
 
 /* What a call that changes something asks right before it does, on its own thread, of a look of that moment: may it still be done?
@@ -109,6 +110,22 @@ typedef struct MigImage {
   const char *format; /* "qcow2", "raw" */
   uint64_t capacity_bytes;
 } MigImage;
+
+/* How an image was just after it was made: whatever is written to it shows. */
+typedef struct MigImageStamp {
+  bool known; /* false: it was made, and how it was then could not be read */
+  uint64_t allocation_bytes;
+  uint64_t physical_bytes;
+  char mtime[40]; /* as libvirt has it: "1700000000.123456789" */
+} MigImageStamp;
+
+/* What has to hold at the moment at which an image is removed. */
+typedef struct MigImageGuard {
+  MigImageStamp stamp;     /* it is as it was made */
+  const char *domain_uuid; /* there is no such domain at the host, not even a definition */
+  int64_t until_us;        /* of g_get_monotonic_time(): it is not later */
+  const gint *called_off;  /* set by another thread, which knows better by now */
+} MigImageGuard;
 
 /* The final count of a migration. */
 typedef struct MigFinalStats {
@@ -147,6 +164,7 @@ typedef struct MigVirtEvent {
   char name[256]; /* of the domain, cut to size */
   bool arriving;  /* STATE: it is a copy that waits for a migration into this host */
   bool ended;     /* STATE: what was here was shut down, was destroyed or crashed */
+  bool started;   /* STATE: somebody started it, and no migration did */
   uint64_t iteration;
   bool success;
   MigFinalStats final;
@@ -230,11 +248,12 @@ typedef struct MigDriverOps {
   bool (*undefine)(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 
   /* Makes an empty, sparse image. EXISTS: there is something of that name, which was left alone. */
-  bool (*make_image)(MigConn *conn, const MigImage *image, GError **error);
+  bool (*make_image)(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp, GError **error);
 
-  /* Removes it. That it is gone already is no error; one of another size is left alone (INVALID). Nothing knows whether a
-   * guest has it open: the caller does. */
-  bool (*remove_image)(MigConn *conn, const MigImage *image, GError **error);
+  /* Removes it. That it is gone already is no error. INVALID: it was left alone, since anybody has written to it since it was
+   * made, or may have; BUSY or TIMEOUT: for the rest of the guard. Nothing but the domain's absence tells that no guest has
+   * it open. */
+  bool (*remove_image)(MigConn *conn, const MigImage *image, const MigImageGuard *guard, GError **error);
 
   void (*free)(MigDriver *driver);
 } MigDriverOps;

@@ -72,6 +72,7 @@ static int on_lifecycle(virConnectPtr vir, virDomainPtr domain, int what, int de
                   (what == VIR_DOMAIN_EVENT_STOPPED && (detail == VIR_DOMAIN_EVENT_STOPPED_SHUTDOWN ||
                                                         detail == VIR_DOMAIN_EVENT_STOPPED_DESTROYED ||
                                                         detail == VIR_DOMAIN_EVENT_STOPPED_CRASHED));
+    event.started = what == VIR_DOMAIN_EVENT_STARTED && detail != VIR_DOMAIN_EVENT_STARTED_MIGRATED;
     g_strlcpy(event.detail, row->name, sizeof event.detail);
     deliver(opaque, domain, &event);
   } else if (what == VIR_DOMAIN_EVENT_DEFINED || what == VIR_DOMAIN_EVENT_UNDEFINED) {

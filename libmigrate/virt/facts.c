@@ -94,12 +94,22 @@ static MigStorage look_at_storage(const char *path, gpointer user_data) {
   return mig_storage_look(path);
 }
 
+/* Of a device only its pool tells what it is made of: of iSCSI or of a path to a SAN another host may see the same. */
+static MigStorage look_at_device(virStoragePoolPtr pool) {
+  char *text = virStoragePoolGetXMLDesc(pool, 0);
+  MigStorage storage = text ? mig_pool_xml_storage(text) : MIG_STORAGE_UNKNOWN;
+
+  free(text);
+  return storage;
+}
+
 /* A volume's path is known to its pool only. */
 static MigStorage look_at_volume(virConnectPtr vir, const MigDisk *disk) {
   g_autoptr(virStoragePool) pool = virStoragePoolLookupByName(vir, disk->pool);
   g_autoptr(virStorageVol) volume = pool ? virStorageVolLookupByName(pool, disk->volume) : NULL;
   char *path = volume ? virStorageVolGetPath(volume) : NULL;
-  MigStorage storage = mig_storage_look(path);
+  bool device = path && g_str_has_prefix(path, "/dev/");
+  MigStorage storage = device ? look_at_device(pool) : mig_storage_look(path);
 
   free(path);
   virResetLastError();

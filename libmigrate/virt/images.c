@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Disk images at a host: made for a domain that is to come, and removed when it does not. libvirt's storage pools do both, so
- * that owner, label and format are what they are for its own volumes. */
+ * that owner, label and format are what they are for its own volumes.
+ *
+ * What is made gets a stamp: what it takes on its file system, and when it was written last, by libvirt's own word, for this
+ * process may not be allowed to look. libvirt looks anew each time that it is asked for a volume's XML. One that was
+ * written since, be it by a copy of the guest's disk that was not finished, is removed by nobody but an operator. */
 #include "libmigrate/virt/libvirt.h"
 #include "libmigrate/virt/xml.h"
 
@@ -26,7 +30,33 @@ static char *describe(const char *name, const MigImage *image) {
       name, image->capacity_bytes, image->format);
 }
 
-bool mig_libvirt_make_image(MigConn *conn, const MigImage *image, GError **error) {
+void mig_volume_xml_stamp(const char *text, MigImageStamp *ret_stamp) {
+  g_auto(MigXml) xml = {0};
+  g_autofree char *type = NULL, *mtime = NULL;
+
+  *ret_stamp = (MigImageStamp){0};
+  if (!mig_xml_parse(text, "volume", &xml))
+    return;
+  type = mig_xml_string(&xml, NULL, "/volume/@type");
+  mtime = mig_xml_string(&xml, NULL, "/volume/target/timestamps/mtime");
+  ret_stamp->allocation_bytes = mig_xml_size(&xml, NULL, "/volume/allocation", "/volume/allocation/@unit");
+  ret_stamp->physical_bytes = mig_xml_size(&xml, NULL, "/volume/physical", "/volume/physical/@unit");
+  ret_stamp->known = g_strcmp0(type, "file") == 0 && mtime && strlen(mtime) < sizeof ret_stamp->mtime;
+  if (ret_stamp->known)
+    g_strlcpy(ret_stamp->mtime, mtime, sizeof ret_stamp->mtime);
+}
+
+static void read_stamp(virStorageVolPtr volume, MigImageStamp *ret_stamp) {
+  char *text = virStorageVolGetXMLDesc(volume, 0);
+
+  *ret_stamp = (MigImageStamp){0};
+  if (text)
+    mig_volume_xml_stamp(text, ret_stamp);
+  virResetLastError();
+  free(text);
+}
+
+bool mig_libvirt_make_image(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp, GError **error) {
   g_auto(MigLease) lease = {0};
   g_autoptr(virStoragePool) pool = NULL;
   g_autoptr(virStorageVol) there = NULL;
@@ -50,25 +80,63 @@ bool mig_libvirt_make_image(MigConn *conn, const MigImage *image, GError **error
   made = virStorageVolCreateXML(pool, xml, 0);
   if (!made)
     return mig_virt_error_take(error, "cannot make the image %s", image->path);
-  virResetLastError();
+  read_stamp(made, ret_stamp);
   return true;
 }
 
-/* What is there under the name has to be what was made: of that size. */
-static bool is_image(virStorageVolPtr volume, const MigImage *image, GError **error) {
-  virStorageVolInfo info;
+static bool refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-  if (virStorageVolGetInfo(volume, &info) < 0)
-    return mig_virt_error_take(error, "cannot read the size of %s", image->path);
-  if (info.capacity == image->capacity_bytes)
-    return true;
-  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID,
-              "%s has %llu bytes and not the %" PRIu64 " that it was made with: it is left alone",
-              image->path, info.capacity, image->capacity_bytes);
+static bool refuse(GError **error, const char *format, ...) {
+  va_list arguments;
+
+  va_start(arguments, format);
+  g_propagate_error(error, g_error_new_valist(MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID, format, arguments));
+  va_end(arguments);
   return false;
 }
 
-bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, GError **error) {
+/* What is there under the name has to be what was made, and nobody has written to it. */
+static bool is_as_made(virStorageVolPtr volume, const MigImage *image, const MigImageStamp *stamp,
+                       GError **error) {
+  virStorageVolInfo info;
+  MigImageStamp now;
+
+  if (virStorageVolGetInfo(volume, &info) < 0)
+    return mig_virt_error_take(error, "cannot read the size of %s", image->path);
+  if (info.capacity != image->capacity_bytes)
+    return refuse(error, "it has %llu bytes and not the %" PRIu64 " that it was made with", info.capacity,
+                  image->capacity_bytes);
+  read_stamp(volume, &now);
+  if (!stamp->known || !now.known)
+    return refuse(error, "whether anybody wrote to it cannot be told");
+  if (strcmp(stamp->mtime, now.mtime) != 0 || stamp->allocation_bytes != now.allocation_bytes ||
+      stamp->physical_bytes != now.physical_bytes)
+    return refuse(error, "it was written to since it was made (%" PRIu64 " bytes are in it)",
+                  now.allocation_bytes);
+  return true;
+}
+
+/* The last look, which what follows rests on. */
+static bool is_absent(const MigLease *lease, const MigImageGuard *guard, GError **error) {
+  g_autoptr(virDomain) domain = virDomainLookupByUUIDString(lease->vir, guard->domain_uuid);
+
+  if (domain) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_BUSY, "the domain is here");
+    return false;
+  }
+  if (virGetLastErrorCode() != VIR_ERR_NO_DOMAIN)
+    return mig_virt_error_take(error, "cannot look up the domain");
+  virResetLastError();
+  if (!g_atomic_int_get(guard->called_off) && g_get_monotonic_time() < guard->until_us)
+    return true;
+  g_set_error(
+      error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
+      "something of the domain was heard of meanwhile, or libvirtd took so long that it may have come");
+  return false;
+}
+
+bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard *guard,
+                              GError **error) {
   g_auto(MigLease) lease = {0};
   g_autoptr(virStoragePool) pool = NULL;
   g_autoptr(virStorageVol) volume = NULL;
@@ -86,7 +154,7 @@ bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, GError **err
   }
   if (!volume)
     return mig_virt_error_take(error, "cannot look up the image %s", image->path);
-  if (!is_image(volume, image, error))
+  if (!is_as_made(volume, image, &guard->stamp, error) || !is_absent(&lease, guard, error))
     return false;
   if (virStorageVolDelete(volume, 0) < 0)
     return mig_virt_error_take(error, "cannot remove the image %s", image->path);

@@ -265,5 +265,6 @@ bool mig_libvirt_suspend(MigConn *conn, const char *uuid, const MigGuard *guard,
 bool mig_libvirt_resume(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 bool mig_libvirt_reachable(MigDriver *driver, const char *uri, unsigned timeout_ms, GError **error);
 bool mig_libvirt_undefine(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
-bool mig_libvirt_make_image(MigConn *conn, const MigImage *image, GError **error);
-bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, GError **error);
+bool mig_libvirt_make_image(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp, GError **error);
+bool mig_libvirt_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard *guard,
+                              GError **error);

@@ -59,6 +59,9 @@ bool mig_read_status(virDomainPtr domain, const char *uuid, MigDomainStatus *ret
   status.ended = state == VIR_DOMAIN_SHUTOFF &&
                  (reason == VIR_DOMAIN_SHUTOFF_SHUTDOWN || reason == VIR_DOMAIN_SHUTOFF_CRASHED);
   status.migrated = state == VIR_DOMAIN_RUNNING && reason == VIR_DOMAIN_RUNNING_MIGRATED;
+  status.booted = state == VIR_DOMAIN_RUNNING &&
+                  (reason == VIR_DOMAIN_RUNNING_BOOTED || reason == VIR_DOMAIN_RUNNING_RESTORED ||
+                   reason == VIR_DOMAIN_RUNNING_FROM_SNAPSHOT);
   *ret_status = status;
   return true;
 }

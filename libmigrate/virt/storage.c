@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which disks only this host sees.
  *
- * A disk that is taken for local is copied where the policy says so; one that is shared in truth would be written
- * into itself then. A disk that is taken for shared is left, and libvirt, which looks as well, refuses to move what it
- * knows to be local. So doubt is the safe side: what cannot be told is neither. */
+ * Theory of Operation. A disk that is taken for local is copied where the policy says so; one that is shared in truth would be
+ * written into itself then. A disk that is taken for shared is left, and libvirt, which looks as well, refuses to move what it
+ * knows to be local. So doubt is the safe side: what cannot be told is neither, and is not copied.
+ *
+ * What this process sees need not be what libvirtd sees. Its unit hides directories (ProtectHome=, PrivateTmp=,
+ * InaccessiblePaths=), it may run in a container, or libvirtd may; and the table of its mounts names what lies on top. A path may
+ * lead through symbolic links that it has no permission to read. Hence:
+ *
+ *  - Local is said only of a file that this process sees itself, at the end of all links, on a file system that no other host
+ *    can have mounted: of those on a list. libvirt says that the guest has the file open: who does not find it there looks at
+ *    something else.
+ *  - Nothing is said below a mount that systemd laid there to hide what is below, even where something is found there.
+ *  - That a path is shared can be said by the table of mounts alone, for that is the safe side.
+ *
+ * What this cannot tell apart is another file under the very same path, in a container with images of its own. */
 #include "libmigrate/virt/xml.h"
 
-#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 
@@ -24,26 +37,44 @@ static const struct {
     {0x19830326, "beegfs"},
 };
 
-/* GlusterFS and others, shared or not. */
-#define FUSE_MAGIC 0x65735546
+/* Those that belong to one host. What is not in either list, such as FUSE or 9p, may be anything. */
+static const uint32_t local[] = {
+    0xEF53,     /* ext2, ext3, ext4 */
+    0x58465342, /* xfs */
+    0x9123683E, /* btrfs */
+    0x2FC12FC1, /* zfs */
+    0xCA451A4E, /* bcachefs */
+    0xF2F52010, /* f2fs */
+    0x3153464A, /* jfs */
+    0x52654973, /* reiserfs */
+    0x3434,     /* nilfs2 */
+    0x4D44,     /* vfat */
+    0x2011BAB0, /* exfat */
+    0x7366746E, /* ntfs3 */
+    0x01021994, /* tmpfs */
+    0x858458F6, /* ramfs */
+    0x794C7630, /* overlay */
+    0x73717368, /* squashfs */
+    0x9660,     /* iso9660 */
+};
 
 static MigStorage storage_of_magic(uint32_t magic) {
-  if (magic == FUSE_MAGIC)
-    return MIG_STORAGE_UNKNOWN;
   for (size_t i = 0; i < G_N_ELEMENTS(shared); i++)
     if (magic == shared[i].magic)
       return MIG_STORAGE_SHARED;
-  return MIG_STORAGE_LOCAL;
+  for (size_t i = 0; i < G_N_ELEMENTS(local); i++)
+    if (magic == local[i])
+      return MIG_STORAGE_LOCAL;
+  return MIG_STORAGE_UNKNOWN;
 }
 
-static MigStorage storage_of_name(const char *name) {
-  if (g_str_has_prefix(name, "fuse"))
-    return strcmp(name, "fuse.glusterfs") == 0 || strcmp(name, "fuse.quobyte") == 0 ? MIG_STORAGE_SHARED
-                                                                                    : MIG_STORAGE_UNKNOWN;
+static bool is_shared_name(const char *name) {
+  if (strcmp(name, "fuse.glusterfs") == 0 || strcmp(name, "fuse.quobyte") == 0)
+    return true;
   for (size_t i = 0; i < G_N_ELEMENTS(shared); i++)
     if (strcmp(name, shared[i].name) == 0)
-      return MIG_STORAGE_SHARED;
-  return MIG_STORAGE_LOCAL;
+      return true;
+  return false;
 }
 
 /* Is the path the mount point, or below it? */
@@ -54,46 +85,118 @@ static bool is_below(const char *path, const char *mount) {
          (strcmp(mount, "/") == 0 || path[length] == '/' || path[length] == '\0');
 }
 
-/* By the table of mounts, which tells of what this process has no permission to reach. The last of the longest holds:
- * later mounts cover earlier ones. A symbolic link on the way is not seen, hence not asked first. */
-static MigStorage look_at_mounts(const char *path) {
-  g_autofree char *table = NULL;
-  g_auto(GStrv) lines = NULL;
-  MigStorage found = MIG_STORAGE_UNKNOWN;
+/* What the table of mounts says of a path. */
+typedef struct Mounts {
+  bool masked; /* systemd laid something over it, on purpose */
+  bool
+      covered; /* a tmpfs lies over it, where systemd lays one to hide what is there; it may be the host's own, too */
+  bool shared; /* the name of its file system */
+} Mounts;
+
+/* `root` is the part of a file system that is mounted: /systemd/inaccessible/dir of /run, in a container /host/inaccessible/dir. */
+static bool is_mask(const char *root) {
+  return strstr(root, "/inaccessible/") || strstr(root, "/systemd-private-");
+}
+
+static bool is_cover(const char *mount, const char *type) {
+  static const char *const hidden[] = {"/home", "/root", "/run/user", "/tmp", "/var/tmp"};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(hidden); i++)
+    if (strcmp(mount, hidden[i]) == 0)
+      return strcmp(type, "tmpfs") == 0;
+  return false;
+}
+
+/* The mount that the path is on is the last of the longest, for later mounts cover earlier ones. But a mask hides whatever
+ * the table has below it. */
+static void look_at_mounts(const char *table, const char *path, Mounts *ret_mounts) {
+  g_auto(GStrv) lines = g_strsplit(table, "\n", -1);
   size_t longest = 0;
 
-  if (!g_file_get_contents(MOUNT_TABLE, &table, NULL, NULL))
-    return MIG_STORAGE_UNKNOWN;
-  lines = g_strsplit(table, "\n", -1);
+  *ret_mounts = (Mounts){0};
   for (char **line = lines; *line; line++) {
     g_auto(GStrv) fields = g_strsplit(*line, " ", -1);
-    g_autofree char *mount = g_strv_length(fields) > 6 ? g_strcompress(fields[4]) : NULL;
+    g_autofree char *root = NULL, *mount = NULL;
+    guint dash = 6, n = g_strv_length(fields);
 
-    if (!mount || !is_below(path, mount) || strlen(mount) < longest)
+    while (dash < n && strcmp(fields[dash], "-") != 0)
+      dash++;
+    if (dash + 1 >= n)
       continue;
-    for (char **field = fields + 6; *field; field++) {
-      if (strcmp(*field, "-") != 0 || !field[1])
-        continue;
-      found = storage_of_name(field[1]);
-      longest = strlen(mount);
-      break;
-    }
+    root = g_strcompress(fields[3]);
+    mount = g_strcompress(fields[4]);
+    if (!is_below(path, mount))
+      continue;
+    ret_mounts->masked = ret_mounts->masked || is_mask(root);
+    ret_mounts->covered = ret_mounts->covered || is_cover(mount, fields[dash + 1]);
+    if (strlen(mount) < longest)
+      continue;
+    longest = strlen(mount);
+    ret_mounts->shared = is_shared_name(fields[dash + 1]);
   }
-  return found;
+}
+
+MigStorage mig_storage_judge(const char *table, const char *path, const uint32_t *magic) {
+  MigStorage seen = magic ? storage_of_magic(*magic) : MIG_STORAGE_UNKNOWN;
+  Mounts mounts;
+
+  look_at_mounts(table, path, &mounts);
+  if (mounts.masked)
+    return MIG_STORAGE_UNKNOWN;
+  return mounts.shared ? MIG_STORAGE_SHARED : seen;
+}
+
+/* NULL: it cannot be read. */
+static char *read_mounts(void) {
+  char *table = NULL;
+
+  return g_file_get_contents(MOUNT_TABLE, &table, NULL, NULL) ? table : NULL;
 }
 
 MigStorage mig_storage_look(const char *path) {
+  g_autofree char *table = NULL;
+  char *end;
+  MigStorage storage;
   struct statfs fs;
+  uint32_t magic;
 
   if (!path || path[0] != '/')
     return MIG_STORAGE_UNKNOWN;
-  if (statfs(path, &fs) == 0) {
-    MigStorage storage = storage_of_magic((uint32_t)fs.f_type);
-
-    /* Which FUSE it is, the table of mounts knows. */
-    return storage == MIG_STORAGE_UNKNOWN ? look_at_mounts(path) : storage;
+  table = read_mounts();
+  if (!table)
+    return MIG_STORAGE_UNKNOWN;
+  end = realpath(path, NULL);
+  if (!end || statfs(end, &fs) < 0) {
+    free(end);
+    return mig_storage_judge(table, path, NULL);
   }
-  return look_at_mounts(path);
+  magic = (uint32_t)fs.f_type;
+  storage = mig_storage_judge(table, end, &magic);
+  free(end);
+  return storage;
+}
+
+bool mig_storage_hides(const char *table, const char *path) {
+  Mounts mounts;
+
+  look_at_mounts(table, path, &mounts);
+  return mounts.masked || mounts.covered;
+}
+
+bool mig_storage_may_be_hidden(const char *path) {
+  g_autofree char *table = read_mounts();
+
+  return !table || mig_storage_hides(table, path);
+}
+
+MigStorage mig_pool_xml_storage(const char *text) {
+  g_auto(MigXml) xml = {0};
+  g_autofree char *type =
+      mig_xml_parse(text, "pool", &xml) ? mig_xml_string(&xml, NULL, "/pool/@type") : NULL;
+
+  /* A volume group can be a cluster's as well: it counts as any block device that a domain names by its path does. */
+  return g_strcmp0(type, "logical") == 0 || g_strcmp0(type, "disk") == 0 ? MIG_STORAGE_LOCAL
+                                                                         : MIG_STORAGE_UNKNOWN;
 }
 
 void mig_storage_classify(MigDomainFacts *facts, MigStorageFunc look, gpointer user_data) {

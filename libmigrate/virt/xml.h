@@ -70,13 +70,29 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDefinition, mig_definition_clear)
 
 /* --- storage.c --- */
 
-/* Where a path is, as this process sees it. */
+/* Where the file is that a guest has open under the path, as this process sees it. */
 MigStorage mig_storage_look(const char *path);
+
+/* The same, by a table of mounts (proc(5), mountinfo). `magic` is the file system of the path, without links; NULL: this
+ * process does not see the file. */
+MigStorage mig_storage_judge(const char *table, const char *path, const uint32_t *magic);
+
+/* Something may be there that this process does not see, for its unit hides it. The second by a table of mounts. */
+bool mig_storage_may_be_hidden(const char *path);
+bool mig_storage_hides(const char *table, const char *path);
+
+/* Where the devices of a pool are, by its XML. */
+MigStorage mig_pool_xml_storage(const char *text);
 
 typedef MigStorage (*MigStorageFunc)(const char *path, gpointer user_data);
 
 /* Asks for every disk that has a path, and counts the local ones. */
 void mig_storage_classify(MigDomainFacts *facts, MigStorageFunc look, gpointer user_data);
+
+/* --- images.c --- */
+
+/* How a volume is, by its XML. `known` is false for what is no regular file: nothing tells when it was written. */
+void mig_volume_xml_stamp(const char *text, MigImageStamp *ret_stamp);
 
 /* --- host-xml.c --- */
 

@@ -33,6 +33,12 @@ static json_int_t image_bytes(Bb *bb) {
   return json_integer_value(json_object_get(images(bb), "/d/root.img"));
 }
 
+static bool is_over(json_t *job, gconstpointer data) {
+  const char *phase = text_of(job, "phase");
+
+  return strcmp(phase, "succeeded") == 0 || strcmp(phase, "failed") == 0 || strcmp(phase, "aborted") == 0;
+}
+
 static void a_missing_disk_is_made_where_that_is_asked_for(void **state) {
   Bb *bb = *state;
   json_t *job;
@@ -81,20 +87,161 @@ static void what_was_made_goes_when_the_domain_does_not_come(void **state) {
   }
 }
 
-static void what_was_made_goes_after_a_kill_as_well(void **state) {
+/* A lease for 100 s, with its image made. Returns its id. */
+static const char *made_for_vm9(Bb *bb) {
+  const char *id;
+
+  start_with_disk(bb);
+  id = text_of(client_call(bb_connect(bb), "Prepare", copying(prepare_parameters(bb, "vm9"))), "job.id");
+  assert_int_equal(image_bytes(bb), 4 * MIB);
+  return id;
+}
+
+static json_t *release(Bb *bb, const char *id) {
+  client_call(bb_connect(bb), "Release", json_pack("{ss}", "lease", id));
+  return bb_await_phase(bb, id, "aborted");
+}
+
+static void assert_left(Bb *bb, json_t *job, const char *why) {
+  json_t *event = find_event(job, "warning", "/d/root.img (vda) is left here");
+
+  assert_int_equal(image_bytes(bb), 4 * MIB);
+  assert_null(find_event(job, "action", "was removed"));
+  assert_non_null(event);
+  if (!strstr(text_of(event, "message"), why))
+    fail_msg("%s", text_of(event, "message"));
+  /* What an operator can do. */
+  assert_non_null(strstr(text_of(event, "message"), "virsh vol-delete /d/root.img"));
+}
+
+/* --- what may hide that the guest came, ran and was turned off --- */
+
+static void kill_and_start(Bb *bb) {
+  bb_stop(bb, SIGKILL);
+  bb_start(bb);
+}
+
+static void cut_off_from_libvirtd(Bb *bb) {
+  bb_set_host(bb, "a", "reachable", json_false());
+  bb_await_event(bb, "vm9", "warning", "it is not watched without a gap any more");
+  bb_set_host(bb, "a", "reachable", json_true());
+}
+
+static const struct Gap {
+  const char *name;
+  void (*happen)(Bb *bb);
+} gaps[] = {
+    {"the agent was killed meanwhile", kill_and_start},
+    {"the connection to libvirtd broke meanwhile", cut_off_from_libvirtd},
+};
+
+static void what_was_made_stays_after_a_gap(void **state) {
+  Bb *bb = *state;
+  const struct Gap *row = bb->row;
+  const char *id = made_for_vm9(bb);
+
+  row->happen(bb);
+  assert_left(bb, release(bb, id), "the agent, or its connection to libvirtd, was away for a time");
+}
+
+static void what_was_written_to_stays(void **state) {
+  Bb *bb = *state;
+  const char *id = made_for_vm9(bb);
+
+  bb_set_host(bb, "a", "written", json_pack("{si}", "/d/root.img", 4096));
+  assert_left(bb, release(bb, id), "it was written to since it was made");
+}
+
+/* A copy that was not finished: the next lease uses the image as it is. */
+static void what_a_cancelled_move_wrote_to_stays_and_is_used_again(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+  const char *id = made_for_vm9(bb);
+
+  bb_link_slow(bb);
+  migrate(bb, "vm9");
+  bb_await_phase(bb, id, "migrating");
+  bb_set_host(bb, "a", "written", json_pack("{si}", "/d/root.img", 4096));
+  cancel(bb, "vm9");
+  job = bb_await_phase(bb, id, "failed");
+  assert_text(job, "failure.cause", "CANCELLED_ELSEWHERE");
+  assert_non_null(strstr(text_of(job, "failure.message"), "never ran"));
+  assert_left(bb, job, "it was written to since it was made");
+  job =
+      json_object_get(client_call(bb_connect(bb), "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
+  assert_text(job, "phase", "pending");
+  assert_int_equal(json_array_size(member_of(job, "lease.images")), 0);
+}
+
+static void a_definition_speaks_against_removal(void **state) {
+  Bb *bb = *state;
+  const char *id = made_for_vm9(bb);
+
+  bb_set_domain(bb, "vm9", "defined", json_pack("[s]", "a"));
+  assert_left(bb, release(bb, id), "the domain is, or was, defined or running here");
+}
+
+/* Its coming, its running and its end lie between two looks: the events tell of them. */
+static void what_ran_between_two_looks_has_run(void **state) {
   Bb *bb = *state;
   json_t *job;
   const char *id;
 
   start_with_disk(bb);
+  bb_set_domain(bb, "vm9", "persistent", json_false());
+  bb_link_slow(bb);
+  id = text_of(client_call(bb_connect(bb), "Prepare", copying(prepare_parameters(bb, "vm9"))), "job.id");
+  migrate(bb, "vm9");
+  bb_await_phase(bb, id, "migrating");
+  bb_set_call(bb, "a.domain_status", json_pack("{si}", "delay_ms", 1000));
+  bb_link_fast(bb);
+  while (strcmp(text_of(bb_truth(bb, "vm9"), "host"), "a") != 0)
+    client_call(bb_connect(bb), "GetNode", NULL);
+  bb_set_domain(bb, "vm9", "state", json_string("inactive"));
+  job = bb_await(bb, id, is_over, NULL);
+  assert_text(job, "failure.cause", "GUEST_STOPPED");
+  assert_left(bb, job, "the guest was here");
+}
+
+/* Nobody but its owner knows that it ran here: the agent was away when it came, and when it was turned off. */
+static const struct Unseen {
+  const char *name;
+  bool away_all_along;
+  bool persistent; /* its definition stays */
+} unseen[] = {
+    {"away from mid-move on", false, true},
+    {"away from mid-move on, and it was transient", false, false},
+    {"away until its time is over", true, true},
+    {"away until its time is over, and it was transient", true, false},
+};
+
+static void the_only_disk_stays(void **state) {
+  Bb *bb = *state;
+  const struct Unseen *row = bb->row;
+  json_t *job;
+  const char *id;
+
+  start_with_disk(bb);
+  bb_set_domain(bb, "vm9", "persistent", json_boolean(row->persistent));
   job =
-      json_object_get(client_call(bb_connect(bb), "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
+      json_object_get(client_call(bb_connect(bb), "Prepare",
+                                  with(copying(prepare_parameters(bb, "vm9")), "timeout_s", json_integer(1))),
+                      "job");
   id = text_of(job, "id");
+  if (!row->away_all_along) {
+    bb_link_slow(bb);
+    migrate(bb, "vm9");
+    bb_await_phase(bb, id, "migrating");
+  }
   bb_stop(bb, SIGKILL);
+  bb_set_domain(bb, "vm9", "migrate_to", NULL);
+  bb_set_domain(bb, "vm9", "host", json_string("a"));
+  bb_set_domain(bb, "vm9", "state", json_string("inactive"));
   bb_start(bb);
-  client_call(bb_connect(bb), "Release", json_pack("{ss}", "lease", id));
-  bb_await_phase(bb, id, "aborted");
-  assert_int_equal(image_bytes(bb), 0);
+  job = bb_await(bb, id, is_over, NULL);
+  assert_left(bb, job, "was away for a time");
+  assert_null(strstr(text_of(job, "failure.message"), "never ran"));
+  assert_null(strstr(text_of(job, "failure.message"), "nothing came"));
 }
 
 static void what_is_no_longer_as_it_was_made_stays(void **state) {
@@ -159,7 +306,12 @@ int main(void) {
 
   TESTS_ADD(&tests, a_missing_disk_is_made_where_that_is_asked_for);
   TESTS_ADD(&tests, what_was_made_goes_when_the_domain_does_not_come);
-  TESTS_ADD(&tests, what_was_made_goes_after_a_kill_as_well);
+  TESTS_ADD_ROWS(&tests, what_was_made_stays_after_a_gap, gaps);
+  TESTS_ADD(&tests, what_was_written_to_stays);
+  TESTS_ADD(&tests, what_a_cancelled_move_wrote_to_stays_and_is_used_again);
+  TESTS_ADD(&tests, a_definition_speaks_against_removal);
+  TESTS_ADD(&tests, what_ran_between_two_looks_has_run);
+  TESTS_ADD_ROWS(&tests, the_only_disk_stays, unseen);
   TESTS_ADD(&tests, what_is_no_longer_as_it_was_made_stays);
   TESTS_ADD(&tests, an_image_that_cannot_be_made_refuses_the_lease);
   TESTS_ADD(&tests, killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own);

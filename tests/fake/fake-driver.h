@@ -24,7 +24,7 @@
  *               "disks": {"vda": {"capacity_bytes": 1073741824, "allocation_bytes": 4096, "job": true}},
  *               "states": {"b": "unknown"},
  *               "leftovers": false, "start_failed": false, "migrate_to": "b", "post_copy": false,
- *               "defined": ["b"]}
+ *               "defined": ["b"], "booted": true}
  *     },
  *     "link": {"bytes_per_s": 104857600, "cut": false, "setup_ms": 0, "switch_ms": 20},
  *     "keepalive_ms": 30000,
@@ -44,7 +44,8 @@
  *                 owner). states: what an end says instead of the truth, by the names of MigEndState, or "error" for a
  *                 failing domain_status. leftovers: a migration that fails leaves its definition at the target, one
  *                 that succeeds leaves it at the source. start_failed: shut off where it is not at home, it says that
- *                 its start failed. defined: where it is defined as well, beside its own host. migrate_to: somebody else
+ *                 its start failed. defined: where it is defined as well, beside its own host. booted: where it
+ *                 runs it was started, and did not come. migrate_to: somebody else
  *                 migrates it there, begun when the test sets this, and cancelled when it takes it away; with post_copy
  *                 set later than that, goes over to it.
  *                 next_xml: the definition of its next start, where that is another than xml.
@@ -54,7 +55,7 @@
  *                 files of libvirt's XML; machines; cpu and host_cpu {"match": "incompatible", "text": "…"}, cpu_lacks;
  *                 networks, inactive_networks, interfaces, filters, secrets, files, devices, security_models: names,
  *                 null: it cannot tell; names {"vm1": UUID} of other domains; volumes, and pools {"/dir": bytes left}, to which
- *                 images that were made belong;
+ *                 images that were made belong; written {"/dir/a.img": bytes}: what somebody wrote to one of these;
  *                 as a source: shared_storage and unknown_storage, prefixes of paths; certificates: true or false;
  *                 as a target: certificates: false, TLS is refused.
  *   link          cut: no byte moves, and after keepalive_ms the migration breaks as libvirt's does. setup_ms: from

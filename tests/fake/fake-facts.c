@@ -220,7 +220,9 @@ static bool read_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_st
     if (status.job_active)
       status.job_elapsed_ms = (uint64_t)((g_get_monotonic_time() - domain->job.start_us) / 1000);
     status.id = status.state == MIG_END_ABSENT || status.state == MIG_END_INACTIVE ? 0 : 1;
-    status.migrated = status.state == MIG_END_RUNNING && g_strcmp0(domain->final_target, conn->host) == 0;
+    status.booted = status.state == MIG_END_RUNNING && domain->booted;
+    status.migrated = status.state == MIG_END_RUNNING && !domain->booted &&
+                      g_strcmp0(domain->final_target, conn->host) == 0;
   }
   *ret_status = status;
   return true;

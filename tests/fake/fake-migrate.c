@@ -284,24 +284,47 @@ bool fake_undefine(MigConn *conn, const char *uuid, const MigGuard *guard, GErro
   return fake_leave(conn, true);
 }
 
+/* What the control file says was written to it. */
+static void read_stamp(MigConn *conn, const char *path, MigImageStamp *ret_stamp) {
+  json_t *written = json_object_get(fake_world_host(conn->world, conn->host), "written");
+  json_t *bytes = json_object_get(written, path);
+
+  *ret_stamp = (MigImageStamp){
+      .known = true, .allocation_bytes = (uint64_t)json_integer_value(bytes), .physical_bytes = 0};
+  g_snprintf(ret_stamp->mtime, sizeof ret_stamp->mtime, "%d.5", bytes ? 2 : 1);
+}
+
 /* Images that are made are kept with the domains' state. */
-bool fake_make_image(MigConn *conn, const MigImage *image, GError **error) {
+bool fake_make_image(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp, GError **error) {
   if (!fake_enter(conn, "make_image", NULL, error))
     return false;
   if (fake_image_find(conn->world, conn->host, image->path, NULL))
     return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_EXISTS, "it is there already"));
   fake_image_set(conn->world, conn->host, image->path, (gint64)image->capacity_bytes);
+  read_stamp(conn, image->path, ret_stamp);
   return fake_leave(conn, true);
 }
 
-bool fake_remove_image(MigConn *conn, const MigImage *image, GError **error) {
+bool fake_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard *guard, GError **error) {
+  const FakeDomain *domain;
   gint64 capacity_bytes = 0;
+  MigImageStamp now;
 
   if (!fake_enter(conn, "remove_image", NULL, error))
     return false;
   if (fake_image_find(conn->world, conn->host, image->path, &capacity_bytes) &&
       (uint64_t)capacity_bytes != image->capacity_bytes)
     return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_INVALID, "it has another size"));
+  read_stamp(conn, image->path, &now);
+  if (!guard->stamp.known || strcmp(now.mtime, guard->stamp.mtime) != 0 ||
+      now.allocation_bytes != guard->stamp.allocation_bytes)
+    return fake_leave(conn,
+                      fake_refuse(error, MIG_VIRT_ERROR_INVALID, "it was written to since it was made"));
+  domain = fake_world_domain(conn->world, NULL, guard->domain_uuid);
+  if (domain && fake_domain_state_at(domain, conn->host) != MIG_END_ABSENT)
+    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_BUSY, "the domain is here"));
+  if (g_atomic_int_get(guard->called_off) || g_get_monotonic_time() >= guard->until_us)
+    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_TIMEOUT, "the domain was heard of meanwhile"));
   fake_image_set(conn->world, conn->host, image->path, -1);
   return fake_leave(conn, true);
 }

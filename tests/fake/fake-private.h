@@ -91,5 +91,5 @@ bool fake_start_post_copy(MigConn *conn, const char *uuid, const MigGuard *guard
 bool fake_suspend(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 bool fake_resume(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 bool fake_undefine(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
-bool fake_make_image(MigConn *conn, const MigImage *image, GError **error);
-bool fake_remove_image(MigConn *conn, const MigImage *image, GError **error);
+bool fake_make_image(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp, GError **error);
+bool fake_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard *guard, GError **error);

@@ -311,6 +311,7 @@ static void apply_domain(FakeWorld *world, const char *name, json_t *object, jso
   domain->passthrough = boolean(object, "passthrough", false);
   domain->leftovers = boolean(object, "leftovers", false);
   domain->start_failed = boolean(object, "start_failed", false);
+  domain->booted = boolean(object, "booted", false);
   domain->memory = number(object, "memory_bytes", 256.0 * MIG_MIB_BYTES);
   domain->dirty_rate = number(object, "dirty_bytes_per_s", 20.0 * MIG_MIB_BYTES);
   domain->working_set = number(object, "working_set_bytes", domain->memory / 4);

@@ -43,7 +43,7 @@ typedef struct FakeDomain {
   /* of the control file */
   char *control_host;
   MigEndState control_state;
-  bool persistent, passthrough, leftovers, start_failed;
+  bool persistent, passthrough, leftovers, start_failed, booted;
   double memory, dirty_rate, working_set, local_disk;
   gint64 local_disks;
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Two agents, and a controller that moves guests between them by leases: Prepare at the target, Start at the source. The
-# lease is kept over a kill, ends with the move, with its time, or with a move that is aborted; and what was made for
-# a guest that did not come is gone.
+# lease is kept over a kill, ends with the move, with its time, or with a move that is aborted; what was made for a
+# guest that did not come is gone, and what may be a guest's disk stays.
 # shellcheck disable=SC2317  # functions are called through ok and wait_until
 set -u
 # shellcheck source=lib/tap.sh
@@ -34,6 +34,8 @@ holds_nothing() { [[ $(node b '[.incoming, .reserved_bytes] | join(" ")') == "0 
 on_node() { "$LAB" exec "$1" "${@:2}"; }
 has_image() { on_node "$1" test -e "$images/$2"; }
 has_no_image() { ! has_image "$@"; }
+is_written() { [[ $(on_node "$1" stat -c %b "$images/$2") -gt 0 ]]; }
+runs_at() { [[ $(truth "$1" '.running_on[]') == "$2" ]]; }
 
 disk() { # disk FILE
     printf "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='none'/><source file='%s'/>%s</disk>" \
@@ -41,7 +43,7 @@ disk() { # disk FILE
 }
 
 start_guest_with_disk() { # start_guest_with_disk NAME [OPTIONS...]
-    on_node a truncate --size 16777216 "$images/$1.img"
+    on_node a dd if=/dev/urandom of="$images/$1.img" bs=1M count=16 status=none
     disk "$1.img" >"$LAB_DIR/$1.devices"
     "$LAB" guest "$1" --xml-extra "$LAB_DIR/$1.devices" "${@:2}"
 }
@@ -143,10 +145,12 @@ test_disks() {
     id=$(leased id)
     send db a -o copy_disks=all --detach
     ok "a move is under way" wait_until 30 job_is b "$id" .phase migrating
+    ok "... and copies the disk" wait_until 30 is_written b db.img
     ctl a abort db >/dev/null
     ok "... aborted at its source, it ends at its target" wait_until 60 job_is b "$id" .failure.cause CANCELLED_ELSEWHERE
     ok "... with the lease" holds_nothing
-    ok "... and with what was made for it" has_no_image b db.img
+    ok "... what was written to stays" has_image b db.img
+    ok "... and an operator is told so" grep -q "db.img (vda) is left here: it was written to since it was made" <<<"$(ctl b -j show "$id")"
     is "... the guest runs on" "$(truth db '[.running_on[], .bad_pages] | join(" ")')" "a 0"
 
     "$LAB" link none
@@ -155,11 +159,34 @@ test_disks() {
     id=$(leased id)
     status=0
     send db a -o copy_disks=all || status=$?
-    is "a move with its disk, into an image that was made for it" "$status $(job a db .phase)" "0 succeeded"
+    is "a move with its disk, into what is left of the one before" "$status $(job a db .phase)" "0 succeeded"
     ok "... is seen at its target" wait_until 30 job_is b "$id" .phase succeeded
     ok "... which keeps the image" has_image b db.img
     is "... one copy, good memory" "$(truth db '[.running_on[], .bad_pages] | join(" ")')" "b 0"
     "$LAB" guest-rm db
+}
+
+# The guest comes, and is turned off, while nobody watches: what was made for it is its only disk.
+test_the_only_disk() {
+    local id
+    start_guest_with_disk one --memory 64
+    "$LAB" link 400mbit
+    prepare one a b --make-disks -o copy_disks=all
+    id=$(leased id)
+    send one a -o copy_disks=all --detach
+    wait_until 30 job_is b "$id" .phase migrating
+    agent_end b KILL
+    ok "the target's agent is killed in the middle, and the guest comes" wait_until 60 runs_at one b
+    wait_until 30 job_is a one .phase succeeded
+    on_node a rm -f "$images/one.img"
+    "$LAB" virsh b destroy one >/dev/null
+    agent_start b
+    ok "it is turned off before the agent is back, which does not know what it has not seen" \
+        wait_until 30 job_is b "$id" .failure.cause NOT_WATCHED
+    ok "... and leaves it its disk" has_image b one.img
+    ok "... and says so" grep -q "one.img (vda) is left here" <<<"$(ctl b -j show "$id")"
+    ok "... the guest can be started again" "$LAB" virsh b start one
+    "$LAB" guest-rm one
 }
 
 tap_lab
@@ -177,6 +204,7 @@ test_a_kill_in_the_middle
 test_a_lease_expires
 test_what_keeps_it_away
 test_disks
+test_the_only_disk
 for name in a b; do
     agent_end $name TERM
     is "SIGTERM ends the agent of node $name cleanly" "$agent_status" 0

@@ -22,10 +22,19 @@ static Job *leased_job(void) {
   job->lease->source = g_strdup("qemu+tls://there/system");
   job->lease->timeout_ms = 60000;
   job->lease->expires_usec = 1700000000000001;
-  job->lease->slot = (MigSlot){.came = true, .ran = true, .ending = MIG_SLOT_RELEASED, .clear = 1};
+  job->lease->slot = (MigSlot){.came = true,
+                               .ran = true,
+                               .traces = true,
+                               .started = true,
+                               .ending = MIG_SLOT_RELEASED,
+                               .watched = true,
+                               .likely = MIG_SLOT_RELEASED,
+                               .agreed = 1};
   job_lease_add_image(job->lease, "vda", &by_path);
   job_lease_add_image(job->lease, "vdb", &by_name);
   ((JobImage *)job->lease->images->pdata[0])->state = JOB_IMAGE_MADE;
+  ((JobImage *)job->lease->images->pdata[0])->stamp =
+      (MigImageStamp){true, 196608, 196624, "1700000000.000000001"};
   return job;
 }
 
@@ -59,7 +68,16 @@ static void it_comes_back_as_it_was(void **state) {
   assert_int_equal(back->lease->expires_usec, 1700000000000001);
   assert_true(back->lease->slot.came && back->lease->slot.ran);
   assert_int_equal(back->lease->slot.ending, MIG_SLOT_RELEASED);
-  assert_int_equal(back->lease->slot.clear, 0); /* looks of another process count for nothing */
+  assert_true(back->lease->slot.traces && back->lease->slot.started);
+  /* Nothing that another process has seen is taken for a watch of this one. */
+  assert_false(back->lease->slot.watched);
+  assert_int_equal(back->lease->slot.agreed, 0);
+  assert_int_equal(back->lease->slot.likely, MIG_SLOT_OPEN);
+  assert_true(image(back, 0)->stamp.known);
+  assert_int_equal(image(back, 0)->stamp.allocation_bytes, 196608);
+  assert_int_equal(image(back, 0)->stamp.physical_bytes, 196624);
+  assert_string_equal(image(back, 0)->stamp.mtime, "1700000000.000000001");
+  assert_false(image(back, 1)->stamp.known);
   assert_string_equal(image(back, 0)->path, "/d/a.img");
   assert_int_equal(image(back, 0)->state, JOB_IMAGE_MADE);
   assert_null(image(back, 0)->pool);

@@ -14,7 +14,21 @@
 #define AWAITS        THEN(PENDING, NONE, OPEN)
 #define COMES         THEN(MIGRATING, PRE_COPY, OPEN)
 
-typedef enum Before { NOTHING, RELEASE, RELEASE_REFUSED, EXPIRE } Before;
+typedef enum Before {
+  NOTHING,
+  RELEASE,
+  RELEASE_REFUSED,
+  EXPIRE,
+  GAP,
+  HEAR_RUNNING,
+  HEAR_ARRIVING,
+  HEAR_STARTED,
+  HEAR_DEFINED,
+  HEAR_UNDEFINED,
+} Before;
+
+/* What the images come to at the end. */
+typedef enum Images { NONE_ENDED, GO, STAY } Images;
 
 typedef struct Step {
   Before before;
@@ -22,7 +36,7 @@ typedef struct Step {
   MigPhase phase;
   MigStage stage;
   MigSlotEnd end;
-  bool clear_away;
+  Images images;
   bool used;
 } Step;
 
@@ -33,6 +47,7 @@ typedef struct Step {
 static const struct Story {
   const char *name;
   Step steps[STEPS_MAX];
+  bool unwatched; /* from the beginning */
 } stories[] = {
     {"it comes and arrives",
      {STEP(NOTHING, SEEN(AT(0), .state = E(ABSENT)), AWAITS), STEP(NOTHING, SEEN(AT(1), COPY), COMES),
@@ -44,66 +59,154 @@ static const struct Story {
       STEP(NOTHING, SEEN(AT(2), .state = E(PAUSED_POSTCOPY_FAILED)), THEN(RECOVERING, POST_COPY, OPEN)),
       STEP(NOTHING, SEEN(AT(3), .state = E(UNKNOWN)), THEN(RECOVERING, POST_COPY, OPEN)),
       STEP(NOTHING, SEEN(AT(4), .state = E(RUNNING)), THEN(SUCCEEDED, NONE, ARRIVED))}},
-    {"cancelled at the source: without images one look will do",
-     {STEP(NOTHING, SEEN(AT(0), COPY), COMES),
-      STEP(NOTHING, SEEN(AT(1), .state = E(ABSENT)), THEN(MIGRATING, PRE_COPY, CANCELLED),
-           .clear_away = true)}},
-    {"cancelled at the source: images wait for a second look, a second later",
+    {"cancelled at the source: that takes a second look, a second later, for an event may be behind the "
+     "first",
      {STEP(NOTHING, SEEN(AT(0), COPY, IMAGES), COMES),
       STEP(NOTHING, SEEN(AT(10), .state = E(ABSENT), IMAGES), COMES),
       STEP(NOTHING, SEEN(AT(1009), .state = E(ABSENT), IMAGES), COMES),
       STEP(NOTHING, SEEN(AT(1010), .state = E(ABSENT), IMAGES), THEN(MIGRATING, PRE_COPY, CANCELLED),
-           .clear_away = true)}},
+           .images = GO)}},
     {"cancelled, and begun again at once: it is followed on, and the looks count anew",
      {STEP(NOTHING, SEEN(AT(0), COPY, IMAGES), COMES),
       STEP(NOTHING, SEEN(AT(10), .state = E(ABSENT), IMAGES), COMES),
       STEP(NOTHING, SEEN(AT(500), COPY, IMAGES), COMES),
       STEP(NOTHING, SEEN(AT(1500), .state = E(ABSENT), IMAGES), COMES),
       STEP(NOTHING, SEEN(AT(2500), .state = E(ABSENT), IMAGES), THEN(MIGRATING, PRE_COPY, CANCELLED),
-           .clear_away = true)}},
-    {"a look that failed in between counts for nothing",
+           .images = GO)}},
+    {"it came, ran and was turned off between two looks: the events tell of it",
+     {STEP(NOTHING, SEEN(AT(0), COPY, IMAGES), COMES),
+      STEP(HEAR_RUNNING, SEEN(AT(10), .state = E(ABSENT), IMAGES), THEN(MIGRATING, PRE_COPY, STOPPED),
+           .images = STAY)}},
+    {"the event that it runs is behind the look that sees it gone",
+     {STEP(NOTHING, SEEN(AT(0), COPY, IMAGES), COMES),
+      STEP(NOTHING, SEEN(AT(10), .state = E(ABSENT), IMAGES), COMES),
+      STEP(HEAR_RUNNING, SEEN(AT(1010), .state = E(ABSENT), IMAGES), THEN(MIGRATING, PRE_COPY, STOPPED),
+           .images = STAY)}},
+    {"it came, and went in a gap: nobody knows whether it ran",
+     {STEP(NOTHING, SEEN(AT(0), COPY, IMAGES), COMES),
+      STEP(GAP, SEEN(AT(10), .state = E(ABSENT), IMAGES), COMES),
+      STEP(NOTHING, SEEN(AT(1010), .state = E(ABSENT), IMAGES), THEN(MIGRATING, PRE_COPY, GONE),
+           .images = STAY)}},
+    {"the same, and its definition stays",
+     {STEP(NOTHING, SEEN(AT(0), COPY, IMAGES), COMES),
+      STEP(GAP, SEEN(AT(10), .state = E(INACTIVE), IMAGES), COMES),
+      STEP(NOTHING, SEEN(AT(1010), .state = E(INACTIVE), IMAGES), THEN(MIGRATING, PRE_COPY, GONE),
+           .images = STAY)}},
+    {"a gap between the two looks",
+     {STEP(NOTHING, SEEN(AT(0), COPY, IMAGES), COMES),
+      STEP(NOTHING, SEEN(AT(10), .state = E(ABSENT), IMAGES), COMES),
+      STEP(GAP, SEEN(AT(1010), .state = E(ABSENT), IMAGES), COMES),
+      STEP(NOTHING, SEEN(AT(2010), .state = E(ABSENT), IMAGES), THEN(MIGRATING, PRE_COPY, GONE),
+           .images = STAY)}},
+    {"cancelled, and a definition of it is here: that it never ran is known, but its disk stays",
+     {STEP(NOTHING, SEEN(AT(0), COPY, IMAGES), COMES),
+      STEP(NOTHING, SEEN(AT(10), .state = E(INACTIVE), IMAGES), COMES),
+      STEP(NOTHING, SEEN(AT(1010), .state = E(INACTIVE), IMAGES), THEN(MIGRATING, PRE_COPY, CANCELLED),
+           .images = STAY)}},
+    {"a definition was here for a moment",
+     {STEP(RELEASE, SEEN(AT(0), .state = E(ABSENT), IMAGES), AWAITS),
+      STEP(HEAR_DEFINED, SEEN(AT(1000), .state = E(ABSENT), IMAGES), AWAITS),
+      STEP(NOTHING, SEEN(AT(2000), .state = E(ABSENT), IMAGES), THEN(PENDING, NONE, RELEASED),
+           .images = STAY)}},
+    {"a definition went: there was one",
+     {STEP(RELEASE, SEEN(AT(0), .state = E(ABSENT), IMAGES), AWAITS),
+      STEP(HEAR_UNDEFINED, SEEN(AT(1000), .state = E(ABSENT), IMAGES), AWAITS),
+      STEP(NOTHING, SEEN(AT(2000), .state = E(ABSENT), IMAGES), THEN(PENDING, NONE, RELEASED),
+           .images = STAY)}},
+    {"a look that failed in between is a gap",
      {STEP(RELEASE, SEEN(AT(0), .state = E(ABSENT), IMAGES), AWAITS),
       STEP(NOTHING, SEEN(AT(1000), .state = E(UNKNOWN), IMAGES), AWAITS),
       STEP(NOTHING, SEEN(AT(2000), .state = E(ABSENT), IMAGES), AWAITS),
       STEP(NOTHING, SEEN(AT(3000), .state = E(ABSENT), IMAGES), THEN(PENDING, NONE, RELEASED),
-           .clear_away = true)}},
+           .images = STAY)}},
     {"given back",
      {STEP(NOTHING, SEEN(AT(0), .state = E(ABSENT)), AWAITS),
-      STEP(RELEASE, SEEN(AT(1), .state = E(ABSENT)), THEN(PENDING, NONE, RELEASED), .clear_away = true)}},
+      STEP(RELEASE, SEEN(AT(1), .state = E(ABSENT)), THEN(PENDING, NONE, RELEASED), .images = GO)}},
+    {"given back, with images: a second look",
+     {STEP(RELEASE, SEEN(AT(0), .state = E(ABSENT), IMAGES), AWAITS),
+      STEP(NOTHING, SEEN(AT(1000), .state = E(ABSENT), IMAGES), THEN(PENDING, NONE, RELEASED),
+           .images = GO)}},
     {"given back while an old definition of it is here",
-     {STEP(RELEASE, SEEN(AT(1), .state = E(INACTIVE)), THEN(PENDING, NONE, RELEASED), .clear_away = true)}},
+     {STEP(RELEASE, SEEN(AT(1), .state = E(INACTIVE)), THEN(PENDING, NONE, RELEASED), .images = STAY)}},
+    {"given back after a restart",
+     {STEP(RELEASE, SEEN(AT(0), .state = E(ABSENT), IMAGES), AWAITS),
+      STEP(NOTHING, SEEN(AT(1000), .state = E(ABSENT), IMAGES), THEN(PENDING, NONE, RELEASED),
+           .images = STAY)},
+     .unwatched = true},
     {"given back, and it comes before that is carried out",
      {STEP(RELEASE, SEEN(AT(1), COPY), COMES),
       STEP(RELEASE_REFUSED, SEEN(AT(2), .state = E(RUNNING), .migrated = true),
            THEN(SUCCEEDED, NONE, ARRIVED))}},
     {"given back twice",
      {STEP(RELEASE, SEEN(AT(1), .state = E(UNKNOWN)), AWAITS),
-      STEP(RELEASE, SEEN(AT(2), .state = E(ABSENT)), THEN(PENDING, NONE, RELEASED), .clear_away = true)}},
+      STEP(RELEASE, SEEN(AT(2), .state = E(ABSENT)), THEN(PENDING, NONE, RELEASED), .images = STAY)}},
     {"its time is over",
-     {STEP(EXPIRE, SEEN(AT(1), .state = E(ABSENT)), THEN(PENDING, NONE, EXPIRED), .clear_away = true)}},
+     {STEP(EXPIRE, SEEN(AT(1), .state = E(ABSENT)), AWAITS),
+      STEP(NOTHING, SEEN(AT(1001), .state = E(ABSENT)), THEN(PENDING, NONE, EXPIRED), .images = GO)}},
+    {"its time is over, and nobody was there",
+     {STEP(EXPIRE, SEEN(AT(1), .state = E(ABSENT)), AWAITS),
+      STEP(NOTHING, SEEN(AT(1001), .state = E(ABSENT)), THEN(PENDING, NONE, EXPIRED), .images = STAY)},
+     .unwatched = true},
     {"its time is over, and libvirtd does not answer: it is held on",
      {STEP(EXPIRE, SEEN(AT(1), .state = E(UNKNOWN)), AWAITS)}},
     {"its time is over, and it comes all the same",
-     {STEP(EXPIRE, SEEN(AT(1), COPY), COMES),
-      STEP(NOTHING, SEEN(AT(2), .state = E(ABSENT)), THEN(MIGRATING, PRE_COPY, CANCELLED),
-           .clear_away = true)}},
+     {STEP(EXPIRE, SEEN(AT(1), COPY), COMES), STEP(NOTHING, SEEN(AT(2), .state = E(ABSENT)), COMES),
+      STEP(NOTHING, SEEN(AT(1002), .state = E(ABSENT)), THEN(MIGRATING, PRE_COPY, CANCELLED), .images = GO)}},
     {"started here by somebody: its images stay",
-     {STEP(NOTHING, SEEN(AT(1), .state = E(RUNNING), IMAGES), THEN(FAILED, NONE, TAKEN))}},
+     {STEP(NOTHING, SEEN(AT(1), .state = E(RUNNING), .booted = true, IMAGES), AWAITS),
+      STEP(NOTHING, SEEN(AT(1001), .state = E(RUNNING), .booted = true, IMAGES), THEN(PENDING, NONE, TAKEN),
+           .images = STAY)}},
+    {"started here by somebody, and stopped before it was looked at",
+     {STEP(RELEASE, SEEN(AT(0), .state = E(ABSENT), IMAGES), AWAITS),
+      STEP(HEAR_STARTED, SEEN(AT(1000), .state = E(ABSENT), IMAGES), AWAITS),
+      STEP(NOTHING, SEEN(AT(2000), .state = E(ABSENT), IMAGES), THEN(PENDING, NONE, RELEASED),
+           .images = STAY)}},
+    {"seen to run for a moment",
+     {STEP(RELEASE, SEEN(AT(0), .state = E(RUNNING), IMAGES), AWAITS),
+      STEP(NOTHING, SEEN(AT(1000), .state = E(ABSENT), IMAGES), AWAITS),
+      STEP(NOTHING, SEEN(AT(2000), .state = E(ABSENT), IMAGES), THEN(PENDING, NONE, RELEASED),
+           .images = STAY)}},
+    {"cancelled, and started here by its owner: that is not the guest that was to come",
+     {STEP(NOTHING, SEEN(AT(0), COPY), COMES), STEP(HEAR_STARTED, SEEN(AT(10), .state = E(PAUSED)), COMES),
+      STEP(NOTHING, SEEN(AT(1010), .state = E(PAUSED)), THEN(MIGRATING, PRE_COPY, TAKEN), .images = STAY)}},
+    {"started here, stopped, and then it comes",
+     {STEP(HEAR_STARTED, SEEN(AT(0), .state = E(INACTIVE)), AWAITS),
+      STEP(HEAR_ARRIVING, SEEN(AT(10), COPY), COMES),
+      STEP(NOTHING, SEEN(AT(20), .state = E(RUNNING)), THEN(SUCCEEDED, NONE, ARRIVED))}},
     {"it ran here, and stopped: its images stay",
      {STEP(NOTHING, SEEN(AT(0), .state = E(RUNNING_POSTCOPY), .job_incoming = true, IMAGES),
            THEN(MIGRATING, POST_COPY, OPEN)),
-      STEP(NOTHING, SEEN(AT(1), .state = E(ABSENT), IMAGES), THEN(FAILED, NONE, STOPPED))}},
-    {"it is being started by somebody as its time ends: nothing is cleared away",
+      STEP(NOTHING, SEEN(AT(1), .state = E(ABSENT), IMAGES), THEN(MIGRATING, PRE_COPY, STOPPED),
+           .images = STAY)}},
+    {"it is being started by somebody as its time ends: nothing is removed",
      {STEP(EXPIRE, SEEN(AT(1), .state = E(PAUSED_MIGRATION)), AWAITS)}},
 };
+
+static void hear(MigSlot *slot, Before before) {
+  static const MigSlotNews news[] = {
+      [HEAR_RUNNING] = {.state = E(RUNNING)},
+      [HEAR_ARRIVING] = {.state = E(PAUSED_MIGRATION), .arriving = true},
+      [HEAR_STARTED] = {.state = E(RUNNING), .started = true},
+      [HEAR_DEFINED] = {.definition = true},
+      [HEAR_UNDEFINED] = {.state = E(ABSENT)},
+  };
+
+  if ((size_t)before < LENGTH(news) && before >= HEAR_RUNNING) {
+    assert_true(mig_slot_hear(slot, &news[before]));
+    assert_false(mig_slot_hear(slot, &news[before]));
+  }
+}
 
 static void play(void **state) {
   const struct Story *story = *state;
   MigSlot slot = {0};
 
+  if (!story->unwatched)
+    mig_slot_watch(&slot);
   for (int i = 0; i < STEPS_MAX && story->steps[i].used; i++) {
     const Step *step = &story->steps[i];
     MigSlotAnswer answer;
+    Images images;
 
     if (step->before == RELEASE || step->before == RELEASE_REFUSED)
       assert_int_equal(mig_slot_release(&slot), step->before == RELEASE);
@@ -112,11 +215,19 @@ static void play(void **state) {
       assert_true(mig_slot_expire(&slot, EXPIRES_MS, EXPIRES_MS));
       assert_false(mig_slot_expire(&slot, EXPIRES_MS, EXPIRES_MS));
     }
+    if (step->before == GAP) {
+      assert_true(mig_slot_gap(&slot));
+      assert_false(mig_slot_gap(&slot));
+    }
+    hear(&slot, step->before);
     answer = mig_slot_step(&slot, &step->look);
+    images = answer.end == MIG_SLOT_OPEN || answer.end == MIG_SLOT_ARRIVED ? NONE_ENDED
+             : answer.nothing && !answer.keep                              ? GO
+                                                                           : STAY;
     if (answer.phase != step->phase || answer.stage != step->stage || answer.end != step->end ||
-        answer.clear_away != step->clear_away)
-      fail_msg("step %d: %s, %s, %s%s", i + 1, mig_phase_name(answer.phase), mig_stage_name(answer.stage),
-               mig_slot_end_name(answer.end), answer.clear_away ? ", cleared away" : "");
+        images != step->images)
+      fail_msg("step %d: %s, %s, %s, images: %d", i + 1, mig_phase_name(answer.phase),
+               mig_stage_name(answer.stage), mig_slot_end_name(answer.end), images);
     if (answer.end == MIG_SLOT_OPEN)
       assert_in_range(answer.again_ms, 1, 60000);
     assert_non_null(answer.why);
@@ -128,35 +239,56 @@ static void for_every_look(void (*check)(MigSlot slot, const MigSlotLook *look))
   static const MigSlotEnd endings[] = {MIG_SLOT_OPEN, MIG_SLOT_RELEASED, MIG_SLOT_EXPIRED};
 
   for (int state = 0; state < MIG_END_STATE_COUNT; state++)
-    for (unsigned bits = 0; bits < 128; bits++)
+    for (unsigned bits = 0; bits < 1 << 12; bits++)
       for (size_t i = 0; i < LENGTH(endings); i++)
-        check((MigSlot){.came = bits & 1,
-                        .ran = bits & 2,
-                        .ending = bits & 3 ? MIG_SLOT_OPEN : endings[i],
-                        .clear = bits & 64 ? 1 : 0},
-              &(MigSlotLook){.now_ms = 5000,
-                             .state = (MigEndState)state,
-                             .job_incoming = bits & 4,
-                             .job_outgoing = bits & 8,
-                             .migrated = bits & 16,
-                             .images = bits & 32});
+        for (int likely = 0; likely < MIG_SLOT_END_COUNT; likely++)
+          check((MigSlot){.came = bits & 1,
+                          .ran = bits & 2,
+                          .traces = bits & 4,
+                          .started = bits & 8,
+                          .watched = bits & 16,
+                          .ending = bits & 3 ? MIG_SLOT_OPEN : endings[i],
+                          .likely = (MigSlotEnd)likely,
+                          .agreed = likely > 0},
+                &(MigSlotLook){.now_ms = 5000,
+                               .state = (MigEndState)state,
+                               .job_incoming = bits & 32,
+                               .job_outgoing = bits & 64,
+                               .migrated = bits & 128,
+                               .booted = bits & 256,
+                               .persistent = bits & 512,
+                               .images = bits & 1024});
 }
 
-static void clears_on_evidence_alone(MigSlot slot, const MigSlotLook *look) {
+static void goes_on_evidence_alone(MigSlot slot, const MigSlotLook *look) {
   MigSlot before = slot;
   MigSlotAnswer answer = mig_slot_step(&slot, look);
 
-  if (!answer.clear_away)
+  if (answer.end == MIG_SLOT_OPEN || !answer.nothing || answer.keep)
     return;
-  assert_true(look->state == MIG_END_ABSENT || look->state == MIG_END_INACTIVE);
-  assert_false(before.ran);
+  /* Nothing of it is here, nor was: and it is known. */
+  assert_int_equal(look->state, MIG_END_ABSENT);
+  assert_false(before.ran || before.traces || before.started);
+  assert_true(before.watched);
   assert_true(before.came || before.ending != MIG_SLOT_OPEN);
-  assert_true(!look->images || before.clear > 0);
-  assert_int_not_equal(answer.end, MIG_SLOT_OPEN);
+  assert_true(!look->images || before.agreed > 0);
 }
 
-static void nothing_is_cleared_away_on_a_guess(void **state) {
-  for_every_look(clears_on_evidence_alone);
+static void no_image_goes_on_a_guess(void **state) {
+  for_every_look(goes_on_evidence_alone);
+}
+
+static void never_ran_is_known(MigSlot slot, const MigSlotLook *look) {
+  MigSlot before = slot;
+
+  if (mig_slot_step(&slot, look).end != MIG_SLOT_CANCELLED)
+    return;
+  assert_true(before.watched && before.agreed > 0);
+  assert_false(before.ran);
+}
+
+static void that_it_never_ran_is_said_by_who_watched(void **state) {
+  for_every_look(never_ran_is_known);
 }
 
 static void stays_open_unseen(MigSlot slot, const MigSlotLook *look) {
@@ -168,6 +300,8 @@ static void stays_open_unseen(MigSlot slot, const MigSlotLook *look) {
   assert_int_equal(slot.came, before.came);
   assert_int_equal(slot.ran, before.ran);
   assert_int_equal(slot.ending, before.ending);
+  assert_int_equal(slot.traces, before.traces);
+  assert_false(slot.watched);
 }
 
 static void what_is_not_seen_ends_nothing(void **state) {
@@ -201,7 +335,9 @@ int main(void) {
   Tests tests = {0};
 
   TESTS_ADD_ROWS(&tests, play, stories);
-  tests_add(&tests, "nothing is cleared away on a guess", nothing_is_cleared_away_on_a_guess, NULL);
+  tests_add(&tests, "no image goes on a guess", no_image_goes_on_a_guess, NULL);
+  tests_add(&tests, "that it never ran is said by who watched", that_it_never_ran_is_said_by_who_watched,
+            NULL);
   tests_add(&tests, "what is not seen ends nothing", what_is_not_seen_ends_nothing, NULL);
   tests_add(&tests, "a job can go where it is sent", a_job_can_go_where_it_is_sent, NULL);
   tests_add(&tests, "names lead there and back", names_lead_there_and_back, NULL);

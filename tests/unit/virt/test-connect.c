@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The libvirt driver against libvirt's own test driver, and against servers that are not there or do not answer. */
 #include "libmigrate/virt/libvirt.h"
+#include "libmigrate/virt/xml.h"
 #include "tests/unit/virt/cmocka-all.h"
 
 #include <arpa/inet.h>
@@ -93,38 +94,111 @@ static void a_host_tells_its_name_and_versions(void **state) {
   driver->ops->close(conn);
 }
 
-/* (The test driver finds pools by name only.) */
-static void an_image_is_made_once_and_removed_if_it_is_still_that_one(void **state) {
+static const gint not_called_off;
+static const gint called_off = 1;
+
+static MigImageGuard guard_of(const MigImageStamp *stamp) {
+  return (MigImageGuard){.stamp = *stamp,
+                         .domain_uuid = "ffffffff-0000-4000-8000-000000000000",
+                         .until_us = INT64_MAX,
+                         .called_off = &not_called_off};
+}
+
+/* The test driver finds pools by name only, and does not tell when a volume was written: then nothing is removed. */
+static void an_image_is_made_once_and_stays_if_nobody_knows_who_wrote_to_it(void **state) {
   MigImage image = {.path = "default-pool/a & b.img",
                     .pool = "default-pool",
                     .volume = "a & b.img",
                     .format = "qcow2",
                     .capacity_bytes = 4 * MIG_MIB_BYTES};
   MigImage other = image;
+  MigImageStamp stamp = {.known = true};
+  MigImageGuard guard;
   MigConn *conn = open_test();
   g_autoptr(GError) error = NULL;
 
-  assert_true(driver->ops->make_image(conn, &image, NULL));
-  assert_false(driver->ops->make_image(conn, &image, &error));
+  assert_true(driver->ops->make_image(conn, &image, &stamp, NULL));
+  assert_false(stamp.known);
+  guard = guard_of(&stamp);
+  assert_false(driver->ops->make_image(conn, &image, &stamp, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_EXISTS);
   g_clear_error(&error);
   other.capacity_bytes++;
-  assert_false(driver->ops->remove_image(conn, &other, &error));
+  assert_false(driver->ops->remove_image(conn, &other, &guard, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_INVALID);
-  assert_true(driver->ops->remove_image(conn, &image, NULL));
-  assert_true(driver->ops->remove_image(conn, &image, NULL)); /* gone already */
+  g_clear_error(&error);
+  assert_false(driver->ops->remove_image(conn, &image, &guard, &error));
+  assert_int_equal(error->code, MIG_VIRT_ERROR_INVALID);
+  assert_non_null(strstr(error->message, "whether anybody wrote to it cannot be told"));
+  g_clear_error(&error);
+  /* It is there still. */
+  assert_false(driver->ops->make_image(conn, &image, &stamp, NULL));
   driver->ops->close(conn);
+}
+
+static void what_is_gone_already_needs_no_removal(void **state) {
+  MigImage image = {.path = "default-pool/gone.img",
+                    .pool = "default-pool",
+                    .volume = "gone.img",
+                    .format = "raw",
+                    .capacity_bytes = 1};
+  MigImageGuard guard = {.until_us = 0, .called_off = &called_off};
+  MigConn *conn = open_test();
+
+  assert_true(driver->ops->remove_image(conn, &image, &guard, NULL));
+  driver->ops->close(conn);
+}
+
+/* As libvirt 9.0 has it. */
+#define VOLUME(type, timestamps)                                                                             \
+  "<volume type='" type "'><name>a.img</name><key>/d/a.img</key><capacity unit='bytes'>4194304</capacity>"   \
+  "<allocation unit='bytes'>200704</allocation><physical unit='bytes'>196616</physical><target>"             \
+  "<path>/d/a.img</path><format type='qcow2'/><permissions><mode>0600</mode></permissions>" timestamps       \
+  "<compat>1.1</compat></target></volume>"
+#define TIMESTAMPS                                                                                           \
+  "<timestamps><atime>1763791442.127912312</atime><mtime>1763791442.128912310</mtime>"                       \
+  "<ctime>1763791442.131912304</ctime><btime>0</btime></timestamps>"
+
+static void when_a_volume_was_written_is_read(void **state) {
+  static const struct {
+    const char *text;
+    bool known;
+  } rows[] = {
+      {VOLUME("file", TIMESTAMPS), true},
+      {VOLUME("file", ""), false},
+      {VOLUME("file", "<timestamps><mtime></mtime></timestamps>"), false},
+      {VOLUME("file", "<timestamps><mtime>1234567890123456789012345678901234567890</mtime></timestamps>"),
+       false},
+      {VOLUME("block", TIMESTAMPS), false},
+      {VOLUME("network", TIMESTAMPS), false},
+      {"<domain/>", false},
+      {"", false},
+  };
+
+  for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    MigImageStamp stamp;
+
+    mig_volume_xml_stamp(rows[i].text, &stamp);
+    assert_int_equal(stamp.known, rows[i].known);
+    if (!stamp.known)
+      continue;
+    assert_int_equal(stamp.allocation_bytes, 200704);
+    assert_int_equal(stamp.physical_bytes, 196616);
+    assert_string_equal(stamp.mtime, "1763791442.128912310");
+  }
 }
 
 static void no_image_is_made_where_no_pool_is(void **state) {
   MigImage image = {.path = "/nowhere/a.img", .format = "raw", .capacity_bytes = 1};
+  MigImageStamp stamp = {0};
+  MigImageGuard guard = guard_of(&stamp);
   MigConn *conn = open_test();
   g_autoptr(GError) error = NULL;
 
-  assert_false(driver->ops->make_image(conn, &image, &error));
+  assert_false(driver->ops->make_image(conn, &image, &stamp, &error));
   assert_non_null(strstr(error->message, "no started storage pool covers /nowhere/a.img"));
   g_clear_error(&error);
-  assert_false(driver->ops->remove_image(conn, &image, &error));
+  assert_false(driver->ops->remove_image(conn, &image, &guard, &error));
   driver->ops->close(conn);
 }
 
@@ -385,7 +459,9 @@ int main(void) {
       cmocka_unit_test(a_host_lists_its_active_domains),
       cmocka_unit_test(a_definition_is_compared_with_the_next_start_s),
       cmocka_unit_test(a_host_tells_its_name_and_versions),
-      cmocka_unit_test(an_image_is_made_once_and_removed_if_it_is_still_that_one),
+      cmocka_unit_test(an_image_is_made_once_and_stays_if_nobody_knows_who_wrote_to_it),
+      cmocka_unit_test(what_is_gone_already_needs_no_removal),
+      cmocka_unit_test(when_a_volume_was_written_is_read),
       cmocka_unit_test(no_image_is_made_where_no_pool_is),
       cmocka_unit_test(a_domain_is_found_by_name_and_by_uuid),
       cmocka_unit_test(a_domain_that_is_not_there_is_an_error_for_facts_and_an_answer_for_status),

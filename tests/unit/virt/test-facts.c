@@ -136,9 +136,9 @@ static void what_is_shared_or_cannot_be_told_is_not_local(void **state) {
 }
 
 static void a_path_is_looked_at_where_it_is(void **state) {
-  /* procfs is certainly nobody else's; of a path that is none nothing is known. */
-  assert_int_equal(mig_storage_look("/proc/self/status"), MIG_STORAGE_LOCAL);
-  assert_int_equal(mig_storage_look("/proc/there/is/no/such/path"), MIG_STORAGE_LOCAL);
+  /* This very program is seen; of a path that is none nothing is known. */
+  assert_int_equal(mig_storage_look("/proc/self/exe"), MIG_STORAGE_LOCAL);
+  assert_int_equal(mig_storage_look("/there/is/no/such/path"), MIG_STORAGE_UNKNOWN);
   assert_int_equal(mig_storage_look("rbd:pool/image"), MIG_STORAGE_UNKNOWN);
   assert_int_equal(mig_storage_look(NULL), MIG_STORAGE_UNKNOWN);
 }

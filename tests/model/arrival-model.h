@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A model of a move's target: libvirtd, the guest that comes, its owner, the image that was made for it, and the agent with
+ * its lease, whose decisions are the real core's. */
+#pragma once
+
+#include "libmigrate/core/slot.h"
+
+#include <stdio.h>
+
+typedef enum Daemon { DAEMON_UP, DAEMON_HUNG, DAEMON_DOWN } Daemon;
+
+/* What is alive of the domain here. */
+typedef enum Life {
+  LIFE_NONE,
+  LIFE_COPY,      /* QEMU waits for the stream */
+  LIFE_POST_COPY, /* the guest runs, and its memory comes */
+  LIFE_POST_COPY_CUT,
+  LIFE_RUNNING,
+  LIFE_PAUSED,
+  LIFE_CRASHED
+} Life;
+
+/* libvirt's reason for its running. */
+typedef enum Reason { REASON_MIGRATED, REASON_BOOTED, REASON_UNPAUSED } Reason;
+
+/* What libvirtd has to tell, in order. */
+typedef struct News {
+  MigSlotNews news;
+  uint64_t since_ms;
+  bool sent; /* libvirtd wrote it out: its hanging keeps it no longer */
+} News;
+
+#define NEWS_MAX 16
+
+/* So long an event is under way at most, from a libvirtd in good health. */
+#define HEARD_MS 200
+
+/* Where an errand of the agent's is: a look, or a removal. */
+typedef enum Call {
+  CALL_NONE,
+  CALL_SENT,
+  CALL_ANSWERED,  /* and not yet heard of */
+  CALL_TO_COMPARE /* a removal: nothing of the domain is here, and the image is to be compared */
+} Call;
+
+typedef struct Errand {
+  Call call;
+  bool remove;
+  uint64_t since_ms;
+  unsigned epoch; /* of the connection that it rests on */
+  MigSlotLook look;
+  bool unbroken;
+  bool failed, nothing, removed; /* of a removal */
+} Errand;
+
+/* A thread that the agent has given up may still be at a removal. */
+typedef struct Lost {
+  bool compares;
+  bool called_off;
+} Lost;
+
+typedef enum ImageState { IMAGE_NONE, IMAGE_MADE, IMAGE_LEFT, IMAGE_REMOVED } ImageState;
+
+/* What the record has. */
+typedef struct Record {
+  bool came, ran, traces, started;
+  MigSlotEnd ending;
+  ImageState image;
+  bool done;
+  uint64_t expires_ms;
+} Record;
+
+typedef struct Agent {
+  bool up;
+  bool connected;
+  unsigned epoch; /* of the libvirtd that it is connected to */
+  MigSlot slot;
+  ImageState image;
+  Errand errand;
+  bool called_off; /* of the removal that is under way */
+  Lost lost;
+  bool ask_again;
+  uint64_t due_ms;
+  bool unsaved;
+  Record record;
+  /* how it ended */
+  bool done;
+  MigSlotEnd end;
+} Agent;
+
+/* Faults in the agent's own shell, to see that the model finds them. */
+typedef enum ShellFault {
+  SHELL_RIGHT,
+  SHELL_HEARS_NO_EVENT,
+  SHELL_SEES_NO_BREAK,
+  SHELL_REMEMBERS_ITS_WATCH,
+  SHELL_REMOVES_WHAT_WAS_WRITTEN,
+  SHELL_REMOVES_BY_AN_OLD_LOOK,
+  SHELL_FAULT_COUNT
+} ShellFault;
+
+typedef struct Setup {
+  bool persist;        /* Finish writes a definition */
+  bool had_definition; /* before the lease */
+  bool images;         /* one was made for it */
+  bool idle;           /* the guest writes nothing to its disk, and nothing is copied */
+  bool was_paused;     /* by its owner, at the source */
+  bool owner_acts;
+} Setup;
+
+typedef struct World {
+  uint64_t random;
+  uint64_t now_ms;
+  Setup setup;
+  ShellFault fault;
+  Daemon daemon;
+  unsigned epoch;
+  uint64_t broke_ms; /* when the last of its connections did */
+  News news[NEWS_MAX];
+  unsigned n_news;
+
+  bool defined;
+  Life life;
+  Reason reason;
+  bool incoming, outgoing; /* libvirt's job */
+  bool by_migration;       /* what is alive here came */
+  bool at_source;          /* the guest is there, and may come */
+  bool moving;             /* its source sends it */
+  uint64_t began_ms;       /* since then */
+
+  bool image;           /* there is a file of that name */
+  unsigned image_mtime; /* when it was written last */
+  unsigned made_mtime;  /* as the agent saw it */
+
+  Agent agent;
+
+  /* ghosts: what is true, whoever knows it */
+  bool copy_came; /* since the lease; and when */
+  uint64_t first_ms;
+  bool booted_here;
+  bool guest_here;
+  bool image_used; /* a guest ran with it, or somebody wrote to it: it may be the only disk */
+  unsigned removed, kept, raced;
+  char violation[200];
+} World;
+
+unsigned arrival_random(World *world, unsigned n);
+void arrival_violation(World *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+typedef enum Kind { KIND_WORLD, KIND_AGENT, KIND_FAULT, KIND_HEAL, KIND_OWNER, KIND_COUNT } Kind;
+
+typedef struct Event {
+  const char *name;
+  Kind kind;
+  unsigned weight;
+  bool (*may)(const World *world);
+  void (*happen)(World *world);
+} Event;
+
+/* --- arrival-world.c --- */
+
+const Event *arrival_world_events(size_t *ret_n);
+void arrival_world_init(World *world, uint64_t seed, ShellFault fault);
+void arrival_world_heal(World *world);
+MigSlotLook arrival_world_look(const World *world);
+/* libvirtd removes the image now. */
+void arrival_world_delete(World *world);
+/* It answers a call: with that it has written out what it had to tell. */
+void arrival_world_flush(World *world);
+/* What it has told for long enough is heard. */
+void arrival_world_tell_due(World *world);
+
+/* --- arrival-agent.c --- */
+
+const Event *arrival_agent_events(size_t *ret_n);
+/* The lease is given, and the image made. */
+void arrival_agent_begin(World *world);
+void arrival_agent_hear(World *world, const MigSlotNews *news);
+void arrival_agent_kill(World *world);
+
+void arrival_agent_notice_due(World *world);
+
+/* --- arrival-check.c --- */
+
+int arrival_check(int argc, char **argv);
