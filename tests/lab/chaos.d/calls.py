@@ -25,6 +25,9 @@ VERBS = {
     "virDomainReset": "reset",
     "virDomainCreate": "start",
     "virDomainCreateWithFlags": "start",
+    "virDomainMigrateSetMaxDowntime": "migrate-setmaxdowntime",
+    "virDomainMigrateSetMaxSpeed": "migrate-setspeed",
+    "virDomainMigrateStartPostCopy": "migrate-postcopy",
     "virDomainManagedSave": "managedsave",
     "virDomainManagedSaveRemove": "managedsave-remove",
     "virDomainSave": "save",
@@ -33,6 +36,9 @@ VERBS = {
 }
 # An agent never does these, whatever it sees.
 NEVER = {"destroy", "shutdown", "reboot", "reset", "start", "managedsave", "managedsave-remove", "save"}
+
+# What an agent does to a migration: its own, and nobody else's.
+STEERING = {"domjobabort", "suspend", "migrate-setmaxdowntime", "migrate-setspeed", "migrate-postcopy"}
 
 LOGGED = "1:libvirt.domain"
 LINE = re.compile(r"^(\S+ \S+)\.(\d{3})\+0000: \d+: debug : (\w+):\d+ : .*?VM: name=([^,)]+)")

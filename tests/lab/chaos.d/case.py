@@ -101,6 +101,7 @@ class OwnerPlan:
     pause_ms: int  # between what he does and what undoes it
     home: bool  # of a migration: to where the guest came from, not to the third node
     persistent: bool  # of a migration: --persistent --undefinesource
+    writes: bool  # the guest wrote to its disk when it had arrived, before he acts
 
     def __str__(self):
         return f"owner: {self.kind} {self.delay_ms / 1000:.1f} s {'after its arrival' if self.arrived else 'later'}"
@@ -139,7 +140,7 @@ class Case:
     def struck_policy(self):
         policy = dict(POLICIES[self.policy])
         # Of small guests: some twenty seconds, or longer than libvirt waits for anything.
-        policy["completion_timeout_s_per_gib"] = 2000 if self.patient else 300
+        policy["completion_timeout_s_per_gib"] = 800 if self.patient else 300
         if self.keeps_source:
             policy["undefine_source"] = False
         return policy
@@ -187,6 +188,7 @@ def draw_owner(rng):
         pause_ms=int(500 + rng.random() * 2000),
         home=rng.random() < 0.3,
         persistent=rng.random() < 0.7,
+        writes=rng.random() < 0.5,
     )
 
 
@@ -208,14 +210,19 @@ def steer(rng, case):
         if rng.random() < 0.7:
             case.hops = case.hops[: case.struck + 1]
             case.owner = draw_owner(rng)
-            case.owner.kind, case.owner.arrived = rng.choice(["destroy", "managedsave", "failed-start"]), True
+            case.owner.kind, case.owner.arrived = rng.choice(["destroy", "destroy", "managedsave", "failed-start"]), True
+            case.owner.delay_ms //= 4
             for fault in case.faults:
                 if fault.kind == "target-agent-kill":
-                    fault.length_ms = max(fault.length_ms, 6000)
-    # An owner's own migration or save while an agent has to end its job.
-    if case.faults[0].kind == "abort" and rng.random() < 0.3:
+                    fault.length_ms = max(fault.length_ms, 9000)
+    # An owner's own migration or save while an agent cannot learn what came of its abort.
+    if case.faults[0].kind == "abort" and case.moment in ("prepare", "pre-copy") and rng.random() < 0.6:
+        down = draw_fault(rng, 0, rng.choice(["target-down", "target-libvirtd-kill"]), 0)
+        down.length_ms = rng.randrange(6000, 9000)
+        case.faults = [down, Fault("abort", rng.randrange(50, 500))]
         case.owner = draw_owner(rng)
-        case.owner.kind, case.owner.arrived = rng.choice(["migrate", "managedsave-start"]), False
+        case.owner.kind, case.owner.arrived, case.owner.home = rng.choice(["migrate", "migrate", "managedsave"]), False, False
+        case.owner.delay_ms = rng.randrange(1000, 3500)
 
 
 def draw(seed, number, max_length_ms=40000):
@@ -224,7 +231,8 @@ def draw(seed, number, max_length_ms=40000):
     moment = list(MOMENTS)[number % len(MOMENTS)]
     first = list(FAULTS)[(seed + number) % len(FAULTS)]
     guest, policy = rng.choice(list(GUESTS)), rng.choice(list(POLICIES))
-    disk = rng.random() < DISK and moment != "post-copy"
+    away = first == "target-agent-kill" and moment in ("prepare", "pre-copy")
+    disk = rng.random() < (0.8 if away else DISK) and moment != "post-copy"
     if moment == "post-copy":
         guest, policy = rng.choice(["hopeless", "bursty"]), rng.choice(["post-copy", "all"])
     elif disk and policy in ("post-copy", "all"):
@@ -232,13 +240,13 @@ def draw(seed, number, max_length_ms=40000):
     elif moment == "switchover" and guest == "hopeless" and policy in ("plain", "limited"):
         policy = "pause"  # else there is none
     faults = [draw_fault(rng, 0, first, max_length_ms)]
-    if rng.random() < SECOND_FAULT:
+    if rng.random() < (0 if away and disk else SECOND_FAULT):
         others = [kind for kind in FAULTS if kind != first]
         second = rng.choices(others, [FAULTS[kind][0] for kind in others])[0]
         # mostly soon, while there is still something to hit
         faults.append(draw_fault(rng, int(rng.random() ** 2 * SECOND_DELAY_MS), second, max_length_ms))
     hops = draw_hops(rng)
-    forward = any(fault.kind == "stream-break" for fault in faults) or rng.random() < 0.15
+    forward = any(fault.kind == "stream-break" for fault in faults) or rng.random() < (0 if disk else 0.15)
     disk = disk and not forward  # disks have connections of their own, which go where the memory goes
     case = Case(
         seed=seed,

@@ -78,7 +78,7 @@ class Hop:
                 self.job = self.agent.call("Start", request_key=f"{self.case.number}-{self.index}", **parameters)["job"]
                 break
             except (OSError, VarlinkError) as error:
-                self.refused = str(error).partition(" ")[0] or type(error).__name__
+                self.refused = str(error).partition(" ")[0] if isinstance(error, VarlinkError) else "no agent"
                 if time.monotonic() > until:
                     self.note(f"not begun: {str(error)[:200]}")
                     return False

@@ -204,6 +204,8 @@ class Journey:
                     self.note("the owner waited in vain for its arrival")
                     return
                 time.sleep(0.02)
+            if self.case.disk and plan.writes and hop is self.hops[-1]:
+                self.checksum = self.lab.write_image(hop.target)
             time.sleep(plan.delay_ms / 1000)
         for each in self.hops:
             each.disturbed = each.disturbed or not each.is_final()
@@ -356,11 +358,14 @@ class Journey:
         """What is wrong, in words."""
         self.prepare()
         self.travel()
+        self.note("on its last way")
         self.finish()
+        self.note("all jobs have ended")
         self.over.set()
         for thread in self.threads:
             thread.join()
         self.afterwards()
+        self.note("at the targets, too")
         # What was done last has its effect now: two copies are seen only while they run.
         time.sleep(LOOK_ON_S)
         return Judge(self).wrong()

@@ -127,9 +127,9 @@ class Judge:
         if ended:
             return
         states = self.lab.states()
-        paused = [node for node, state in states.items() if state == "paused (user)"]
+        paused = [node for node, state in states.items() if state.startswith("paused")]
         if len(paused) == 1 and self.book.done("suspend"):
-            # Its owner lets it run again, so that it can be asked for its memory.
+            # Its owner lets it run again, so that it can be asked for its memory. (One that moves while it is paused stays so.)
             self.book.do(paused[0], "resume", GUEST)
             self.lab.wait_for(5, self.watcher.runs, "the guest, resumed by its owner")
             return
@@ -166,6 +166,8 @@ class Judge:
                 yield f"an agent called {call.verb} at {call.node}, at {at}"
             if call.verb == "domjobabort":
                 yield from self.aborted_his(call, at)
+            elif call.verb in calls.STEERING:
+                yield from self.steered_his(call, at)
             if call.verb == "resume":
                 before = [act for act in self.book.done("suspend", "resume") if act.ended < call.time + 0.2]
                 if before and before[-1].verb == "suspend" and before[-1].node == call.node:
@@ -179,6 +181,14 @@ class Judge:
                 continue
             if act.began <= call.time <= act.ended and ("cancel" in act.said or "abort" in act.said):
                 yield f"an agent aborted, at {at}, its owner's {act.verb} at {call.node}: {act.said}"
+
+    def steered_his(self, call, at):
+        """Only his migration made a QEMU at that node; so it was his that was under way."""
+        for act in self.book.acts:
+            ours = any(hop.target == act.to for hop in self.journey.hops)
+            if act.to and act.node == call.node and act.began < call.time < act.ended and not ours:
+                if act.to in self.watcher.alive(call.time - 0.05, call.time) and act.to in self.watcher.alive(call.time, call.time + 0.1):
+                    yield f"an agent called {call.verb}, at {at}, while its owner migrated it from {act.node} to {act.to}"
 
     def undefined_his(self, call, at):
         book = [act for act in self.book.done("define", "undefine") if act.node == call.node and act.ended < call.time]
@@ -213,8 +223,8 @@ class Judge:
         ran, alive = self.watcher.ran(since, until), self.watcher.alive(since, until)
         if says == "none":
             before, after = self.watcher.ran(since, declared), self.watcher.ran(declared, declared + DECLARED_S)
-            if before & after and not self.ends_between(since, declared + DECLARED_S):
-                yield f"it says that the guest runs nowhere, and it ran at {sorted(before & after)}"
+            if before and after and not self.ends_between(since, declared + DECLARED_S):
+                yield f"it says that the guest runs nowhere, and it ran on at {sorted(after)}"
         elif says in ends:
             node = ends[says]
             if node not in alive:

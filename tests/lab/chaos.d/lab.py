@@ -76,7 +76,9 @@ class Agent:
         self.process.kill()
         self.process.wait()
         self.process = None
-        self.lab.wait_for(10, lambda: not any(os.path.exists(f"/proc/{child}") for child in children), "the agent's end")
+        # One that nobody has reaped yet holds nothing any more.
+        self.lab.wait_for(10, lambda: all(") Z " in read(f"/proc/{child}/stat") or not read(f"/proc/{child}/stat") for child in children),
+                          "the agent's end")
 
     def end_status(self):
         """None: it lives, as it should. Negative: the signal that ended it."""

@@ -20,6 +20,7 @@ class Act:
     ended: float = 0.0
     done: bool = False
     said: str = ""
+    to: str = ""  # of a migration
 
     def __str__(self):
         return f"{self.verb} at {self.node}: {'done' if self.done else self.said or 'failed'}"
@@ -32,8 +33,8 @@ class Book:
         self.journey, self.lab = journey, journey.lab
         self.acts = []
 
-    def do(self, node, verb, *arguments, timeout=VIRSH_S):
-        act = Act(node, verb, time.time(), ended=float("inf"))
+    def do(self, node, verb, *arguments, timeout=VIRSH_S, to=""):
+        act = Act(node, verb, time.time(), ended=float("inf"), to=to)
         self.acts.append(act)
         act.done, act.said = self.lab.virsh(node, verb, *arguments, timeout=timeout)
         act.said = act.said.replace("error: ", "").replace("\n", " ")
@@ -155,10 +156,10 @@ class Owner:
         here = self.here()
         third = next(node for node in NODES if node not in (self.hop.source, self.hop.target))
         to = self.hop.source if self.plan.home and here != self.hop.source or here == third else third
-        options = ["--live", "--p2p"]
+        options = ["--live", "--p2p", "--bandwidth", "32"]  # MiB/s: so that it can be met
         if self.plan.persistent:
             options += ["--persistent", "--undefinesource"]
         if self.journey.case.disk:
             self.lab.empty_image(to)
             options.append("--copy-storage-all")
-        self.book.do(here, "migrate", *options, GUEST, uri(to))
+        self.book.do(here, "migrate", *options, GUEST, uri(to), to=to)

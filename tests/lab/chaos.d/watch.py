@@ -3,7 +3,8 @@
 
 No libvirtd is asked: that may be stopped, dead or wrong. Each QEMU has a thread for its CPU. While the guest runs, its
 heartbeat alone costs that thread a hundredth of its time; when the guest is stopped, the thread does not run at all. So a
-copy runs if its thread has got time since the look before.
+copy runs if its thread has got time since the look before. Only when a QEMU is made its CPU is busy for a moment: no migration
+is so quick that what had come would run by then.
 """
 import collections
 import os
@@ -12,6 +13,7 @@ import time
 
 INTERVAL_S = 0.04
 RUNS_NS = 100000  # a stopped one has none; this is far below what a running one takes
+MADE_S = 0.5
 TWO_IN_A_ROW = 3  # a switch from one to another falls into one interval
 
 Sample = collections.namedtuple("Sample", "time alive ran")  # sets of (node, pid)
@@ -32,6 +34,7 @@ class Watcher(threading.Thread):
         self.mark = f"guest={guest},"
         self.cpus = {}  # (node, pid): path of what its CPU's thread has got, or None as long as there is none
         self.got_ns = {}
+        self.since = {}  # when its CPU was seen first
         self.samples = []
         self.stopping = threading.Event()
 
@@ -73,18 +76,23 @@ class Watcher(threading.Thread):
         return int(fields[0]) if fields else 0
 
     def look(self):
-        alive, ran = set(), set()
+        now, alive, ran = time.time(), set(), set()
         for node in self.inits:
             for key in self.find(node):
                 got = self.got(key)
                 if key in self.got_ns and got - self.got_ns[key] > RUNS_NS:
                     ran.add(key)
                 self.got_ns[key] = got
+                if self.cpus[key]:
+                    self.since.setdefault(key, now)
                 alive.add(key)
+        if len(alive) > 1:
+            ran = {key for key in ran if now > self.since.get(key, now) + MADE_S}
         for key in set(self.cpus) - alive:
             del self.cpus[key]
             self.got_ns.pop(key, None)
-        self.samples.append(Sample(time.time(), frozenset(alive), frozenset(ran)))
+            self.since.pop(key, None)
+        self.samples.append(Sample(now, frozenset(alive), frozenset(ran)))
 
     # --- what was seen; times are of the epoch, in seconds ---
 
