@@ -233,7 +233,7 @@ class Judge:
                 yield f"it says that the guest runs at {node}, and it ran at {sorted(ran)}"
 
     def ends_between(self, since, until):
-        return any(since < act.ended < until or since < act.began < until for act in self.book.done("destroy", "save", "managedsave"))
+        return any(since < act.ended < until or since < act.began < until for act in self.book.ends())
 
     def leftovers(self):
         """A copy that is left must have been told."""

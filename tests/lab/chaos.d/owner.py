@@ -46,10 +46,15 @@ class Book:
         return [act for act in self.acts if act.done and act.verb in verbs]
 
     def ended_it(self):
-        """The act after which it runs nowhere, by its owner's will."""
-        ends = self.done("destroy", "managedsave", "save")
+        """The act after which it runs nowhere, by its owner's will. To destroy an old copy is none."""
+        ends = self.ends()
         begins = [act.ended for act in self.done("start", "restore")]
         return ends[-1] if ends and not any(begun > ends[-1].ended for begun in begins) else None
+
+    def ends(self):
+        """What ended it where it ran."""
+        acts = self.done("destroy", "managedsave", "save")
+        return [act for act in acts if self.lab.watcher.ran_last(before=act.began)[0] == act.node]
 
     def boots(self):
         """Starts from nothing. One after a managed save goes on where that was."""
