@@ -1,30 +1,136 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A lab of one's own, with an agent at node a, for the chaos."""
+"""A lab of one's own, with an agent on each node, for the chaos."""
+import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import threading
 import time
 
+import calls
+from case import NODES
+from watch import Watcher, read
+
 HOME = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 BUILD = os.path.join(HOME, "..", "..", "build")
-TARGET_URI = "qemu+tcp://10.77.0.2/system"
+GUEST = "chaos"
+IMAGES = "/var/lib/libvirt/images"  # each node has its own
+IMAGE_BYTES = 4 << 20
 
 
 class VarlinkError(Exception):
     """An error of the interface; its name is the text."""
 
 
+def address(node):
+    return f"10.77.0.{NODES.index(node) + 1}"
+
+
+def uri(node):
+    """As its peers reach it."""
+    return f"qemu+tcp://{address(node)}/system"
+
+
+class Agent:
+    """handoffd on one node."""
+
+    def __init__(self, lab, node):
+        self.lab, self.node = lab, node
+        self.directory = os.path.join(lab.directory, f"agent-{node}")
+        self.process = None
+        self.lock = threading.Lock()
+
+    def configure(self):
+        os.makedirs(self.directory, exist_ok=True)
+        with open(os.path.join(self.directory, "conf"), "w", encoding="utf-8") as file:
+            file.write(
+                "[Agent]\nPollInterval=200ms\nUnschedulableTimeout=8s\nMaxIncoming=4\n"
+                f"IncomingURI={uri(self.node)}\nIncomingMigrateURI=tcp://{address(self.node)}\n"
+            )
+
+    def start(self):
+        """With the lock held."""
+        with open(os.path.join(self.directory, "log"), "ab") as log:
+            self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+                [
+                    *(os.path.join(HOME, "lab"), "exec", self.node, self.lab.handoffd),
+                    *("--config", os.path.join(self.directory, "conf")),
+                    *("--socket", os.path.join(self.directory, "socket")),
+                    *("--state-dir", os.path.join(self.directory, "state")),
+                ],
+                env=self.lab.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def end(self):
+        """By SIGKILL, with the lock held. It is a child of the process that we started, and dies after that."""
+        if not self.process:
+            return
+        pid = self.process.pid
+        children = read(f"/proc/{pid}/task/{pid}/children").split()
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+        # One that nobody has reaped yet holds nothing any more.
+        self.lab.wait_for(10, lambda: all(") Z " in read(f"/proc/{child}/stat") or not read(f"/proc/{child}/stat") for child in children),
+                          "the agent's end")
+
+    def end_status(self):
+        """None: it lives, as it should. Negative: the signal that ended it."""
+        with self.lock:
+            return self.process.poll() if self.process else None
+
+    def forget(self):
+        """A fresh agent: no jobs, no log."""
+        with self.lock:
+            self.end()
+            shutil.rmtree(os.path.join(self.directory, "state"), ignore_errors=True)
+            with open(os.path.join(self.directory, "log"), "wb"):
+                pass
+            self.start()
+
+    def call(self, method, timeout=5, **parameters):
+        """One call of io.handoffd.Agent. OSError: the agent does not answer."""
+        message = {"method": f"io.handoffd.Agent.{method}", "parameters": parameters}
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(timeout)
+            sock.connect(os.path.join(self.directory, "socket"))
+            sock.sendall(json.dumps(message).encode() + b"\0")
+            answer = b""
+            while not answer.endswith(b"\0"):
+                data = sock.recv(65536)
+                if not data:
+                    raise ConnectionError("the agent closed the connection")
+                answer += data
+        reply = json.loads(answer[:-1])
+        if "error" in reply:
+            raise VarlinkError(f"{reply['error'].rpartition('.')[2]} {json.dumps(reply.get('parameters'))}")
+        return reply["parameters"]
+
+    def ready(self):
+        try:
+            return self.call("GetNode")["libvirt_reachable"]
+        except (OSError, VarlinkError, KeyError):
+            return False
+
+    def jobs(self):
+        """All that it keeps, in full."""
+        return [self.call("Get", job=job["id"])["job"] for job in self.call("List")["jobs"]]
+
+
 class Lab:
     def __init__(self, directory):
         self.directory = directory
         self.environment = dict(os.environ, LAB_DIR=directory)
-        self.agent = None
-        self.agent_lock = threading.Lock()
-        self.agent_directory = os.path.join(directory, "agent-a")
         self.handoffd = os.environ.get("HANDOFFD", os.path.join(BUILD, "agent", "handoffd"))
+        self.agents = {node: Agent(self, node) for node in NODES}
+        self.libvirtd_locks = {node: threading.Lock() for node in NODES}
+        self.watcher = None
 
     def run(self, *arguments, check=True, timeout=90):
         """Runs a verb of `lab`; returns what it printed."""
@@ -42,72 +148,66 @@ class Lab:
             raise RuntimeError(f"lab {' '.join(arguments)}: status {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
+    def virsh(self, node, *arguments, timeout=10):
+        """(did it work, what it said)"""
+        socket_path = os.path.join(self.path(node), "run", "libvirt", "libvirt-sock")
+        try:
+            done = subprocess.run(
+                ["virsh", "-q", "-c", f"qemu+unix:///system?socket={socket_path}", *arguments],
+                env=dict(os.environ, LC_ALL="C"),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=timeout,
+                check=False,
+                start_new_session=True,  # else it looks for a terminal to ask for passwords on
+            )
+        except subprocess.TimeoutExpired:
+            return False, f"no answer within {timeout} s"
+        return done.returncode == 0, done.stdout.strip()
+
+    def path(self, node):
+        return os.path.join(self.directory, f"node-{node}")
+
     def up(self):
-        self.run("up", "--owner", str(os.getpid()), timeout=180)
-        os.makedirs(self.agent_directory, exist_ok=True)
-        with open(os.path.join(self.agent_directory, "conf"), "w", encoding="utf-8") as file:
-            file.write("[Agent]\nPollInterval=200ms\n")
+        self.run("up", "--nodes", str(len(NODES)), "--owner", str(os.getpid()), timeout=180)
+        for node in NODES:
+            self.agents[node].configure()
+            self.log_calls(node)
+            os.makedirs(os.path.dirname(self.image(node)), exist_ok=True)
+            for verb in (("pool-define-as", "images", "dir", "--target", IMAGES), ("pool-autostart", "images"), ("pool-start", "images")):
+                done, said = self.virsh(node, *verb)
+                if not done:
+                    raise RuntimeError(f"virsh {' '.join(verb)}: {said}")
+        self.watcher = Watcher(self.directory, NODES, GUEST)
+        self.watcher.start()
+
+    def log_calls(self, node):
+        """Its libvirtd is to note what it is asked."""
+        path = os.path.join(self.path(node), "etc-libvirt", "libvirtd.conf")
+        with open(path, encoding="utf-8") as file:
+            lines = file.readlines()
+        lines = [re.sub(r'^log_outputs = "3:', 'log_outputs = "1:', line) for line in lines]
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines([*lines, f'log_filters = "{calls.LOGGED}"\n'])
+        self.run("libvirtd", node, "stop")
+        self.run("libvirtd", node, "start")
 
     def down(self):
-        with self.agent_lock:
-            self.agent_end()
+        if self.watcher:
+            self.watcher.stop()
+        for agent in self.agents.values():
+            with agent.lock:
+                agent.end()
         self.run("down", check=False, timeout=180)
 
-    # --- the agent ---
+    def agents_forget(self):
+        for agent in self.agents.values():
+            agent.forget()
 
-    def agent_start(self):
-        """With the lock held."""
-        with open(os.path.join(self.agent_directory, "log"), "ab") as log:
-            self.agent = subprocess.Popen(  # pylint: disable=consider-using-with
-                [
-                    *(os.path.join(HOME, "lab"), "exec", "a", self.handoffd),
-                    *("--config", os.path.join(self.agent_directory, "conf")),
-                    *("--socket", os.path.join(self.agent_directory, "socket")),
-                    *("--state-dir", os.path.join(self.agent_directory, "state")),
-                ],
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-
-    def agent_end(self):
-        """By SIGKILL, with the lock held."""
-        if self.agent:
-            self.agent.kill()
-            self.agent.wait()
-            self.agent = None
-
-    def agent_end_status(self):
-        """None: it lives, as it should. Negative: the signal that ended it."""
-        with self.agent_lock:
-            return self.agent.poll() if self.agent else None
-
-    def agent_forget(self):
-        """A fresh agent: no jobs, no log."""
-        with self.agent_lock:
-            self.agent_end()
-            shutil.rmtree(os.path.join(self.agent_directory, "state"), ignore_errors=True)
-            open(os.path.join(self.agent_directory, "log"), "wb").close()
-            self.agent_start()
-
-    def call(self, method, timeout=5, **parameters):
-        """One call of io.handoffd.Agent. OSError: the agent does not answer."""
-        message = {"method": f"io.handoffd.Agent.{method}", "parameters": parameters}
-        with socket.socket(socket.AF_UNIX) as sock:
-            sock.settimeout(timeout)
-            sock.connect(os.path.join(self.agent_directory, "socket"))
-            sock.sendall(json.dumps(message).encode() + b"\0")
-            answer = b""
-            while not answer.endswith(b"\0"):
-                data = sock.recv(65536)
-                if not data:
-                    raise ConnectionError("the agent closed the connection")
-                answer += data
-        reply = json.loads(answer[:-1])
-        if "error" in reply:
-            raise VarlinkError(f"{reply['error'].rpartition('.')[2]} {json.dumps(reply.get('parameters'))}")
-        return reply["parameters"]
+    def agents_ready(self):
+        return all(agent.ready() for agent in self.agents.values())
 
     def wait_for(self, seconds, condition, what):
         until = time.monotonic() + seconds
@@ -116,16 +216,7 @@ class Lab:
                 raise RuntimeError(f"waited {seconds} s in vain for: {what}")
             time.sleep(0.05)
 
-    def agent_ready(self):
-        try:
-            return self.call("GetNode")["libvirt_reachable"]
-        except (OSError, VarlinkError, KeyError):
-            return False
-
     # --- the nodes ---
-
-    def restart_libvirtd(self, node):
-        self.run("libvirtd", node, "start")
 
     def qemu_processes(self, node):
         """Command lines of the QEMUs on a node, but not those that libvirt probes capabilities with."""
@@ -141,50 +232,96 @@ class Lab:
             for name in self.run("exec", node, "sh", "-c", f"cat /proc/{pid}/task/*/comm", check=False).splitlines()
         )
 
-    def domains(self, node):
-        """name: state, of all that the node's libvirtd knows."""
-        domains = {}
-        for name in self.run("virsh", node, "-q", "list", "--all", "--name").split():
-            domains[name] = self.run("virsh", node, "-q", "domstate", "--reason", name, check=False).strip() or "absent"
-        return domains
+    def state(self, node):
+        """Of the guest: libvirt's word and reason, or "absent", or "unknown (…)"."""
+        done, said = self.virsh(node, "domstate", "--reason", GUEST)
+        if done:
+            return said.splitlines()[0] if said else "unknown"
+        return "absent" if "failed to get domain" in said or "Domain not found" in said else f"unknown ({said})"
 
-    def serial_size(self, guest):
+    def states(self):
+        return {node: self.state(node) for node in NODES}
+
+    def serial_size(self):
         try:
-            return os.stat(os.path.join(self.directory, "guests", guest, "serial")).st_size
+            return os.stat(os.path.join(self.directory, "guests", GUEST, "serial")).st_size
         except FileNotFoundError:
             return 0
 
-    def clean(self, guest):
-        """As if nothing had been: both libvirtds up, no guest, the link whole."""
-        self.run("heal", check=False)
-        for node in "ab":
-            self.run("libvirtd", node, "resume", check=False)
-            if not self.run("virsh", node, "-q", "list", check=False, timeout=20) and not self.answers(node):
-                self.run("libvirtd", node, "kill", check=False)
-                self.restart_libvirtd(node)
-        self.run("guest-rm", guest, check=False)
-        for node in "ab":
-            if self.qemu_processes(node):
-                self.run("exec", node, "pkill", "-KILL", "qemu-system", check=False)
-            for name in self.domains(node):
-                self.run("virsh", node, "-q", "destroy", name, check=False)
-                self.run("virsh", node, "-q", "undefine", name, check=False)
+    # --- the disk ---
+
+    def image(self, node):
+        return os.path.join(self.path(node), "lib-libvirt", "images", f"{GUEST}.img")
+
+    def write_image(self, node):
+        """New content, in the file that is there if there is one; returns its checksum."""
+        data = os.urandom(IMAGE_BYTES)
+        with open(self.image(node), "r+b" if os.path.exists(self.image(node)) else "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        return hashlib.sha256(data).hexdigest()
+
+    def empty_image(self, node):
+        """Of the right size, if none is there: one that an agent has made is not touched."""
+        if not os.path.exists(self.image(node)):
+            with open(self.image(node), "wb") as file:
+                file.truncate(IMAGE_BYTES)
+
+    def checksum(self, node):
+        """Empty: there is none."""
+        try:
+            with open(self.image(node), "rb") as file:
+                return hashlib.sha256(file.read()).hexdigest()
+        except FileNotFoundError:
+            return ""
+
+    # --- between two cases ---
 
     def answers(self, node):
-        return "answers" in next(
-            (line for line in self.run("status").splitlines() if line.startswith(f"node {node} ")), ""
-        )
+        return self.virsh(node, "list", "--name", timeout=5)[0]
+
+    def clean(self):
+        """As if nothing had been: all libvirtds up, no guest, no image, the links whole."""
+        self.run("heal", check=False)
+        for node in NODES:
+            self.run("libvirtd", node, "resume", check=False)
+            if not self.answers(node) and not self.answers(node):
+                self.run("libvirtd", node, "kill", check=False)
+                self.run("libvirtd", node, "start")
+            for verb in (("destroy",), ("managedsave-remove",), ("undefine",)):
+                self.virsh(node, *verb, GUEST)
+            if self.qemu_processes(node):
+                self.run("exec", node, "pkill", "-KILL", "qemu-system", check=False)
+            for path in (self.image(node), self.log_path(node)):
+                if os.path.exists(path):
+                    os.unlink(path)
+            with open(calls.log_path(self.directory, node), "r+b") as file:
+                file.truncate(0)
+        self.run("guest-rm", GUEST, check=False)
+
+    def log_path(self, node):
+        return os.path.join(self.path(node), "log-libvirt", "qemu", f"{GUEST}.log")
+
+    def log(self, node):
+        """What QEMU, and libvirt for it, said of the guest there."""
+        try:
+            with open(self.log_path(node), encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
 
     def keep(self, directory):
         """Copies all logs."""
         os.makedirs(directory, exist_ok=True)
-        shutil.copytree(self.agent_directory, os.path.join(directory, "agent-a"), dirs_exist_ok=True,
-                        ignore=shutil.ignore_patterns("socket"))
-        for node in "ab":
+        for agent in self.agents.values():
+            shutil.copytree(agent.directory, os.path.join(directory, f"agent-{agent.node}"), dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("socket"))
+        for node in NODES:
             into = os.path.join(directory, f"node-{node}")
-            shutil.copytree(os.path.join(self.directory, f"node-{node}", "log-libvirt"), into, dirs_exist_ok=True)
+            shutil.copytree(os.path.join(self.path(node), "log-libvirt"), into, dirs_exist_ok=True)
             for name in ("libvirtd.out", "forward.log"):
-                path = os.path.join(self.directory, f"node-{node}", name)
+                path = os.path.join(self.path(node), name)
                 if os.path.exists(path):
                     shutil.copy(path, into)
         for name in ("recorder.log",):
