@@ -8,6 +8,7 @@
 #include "agent/drain.h"
 #include "agent/errand.h"
 #include "agent/evaluate.h"
+#include "agent/damaged.h"
 #include "agent/hangs.h"
 #include "agent/historystore.h"
 #include "agent/hostdown.h"
@@ -45,6 +46,7 @@ typedef struct Agent {
   Metrics metrics;
   Drain *drain; /* the one under way, or the last; NULL: there was none */
   Hangs *hangs;
+  Damaged *damaged; /* records that could not be read */
   VarlinkServer *server;
   GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
   char *boot_id;

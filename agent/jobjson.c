@@ -436,6 +436,11 @@ static char *get_string(json_t *object, const char *key) {
   return g_strdup(json_string_value(json_object_get(object, key)));
 }
 
+/* Of those that are cut. */
+static char *get_text(json_t *object, const char *key) {
+  return job_copy_text(json_string_value(json_object_get(object, key)));
+}
+
 static uint64_t get_count(json_t *object, const char *key) {
   json_int_t value = json_integer_value(json_object_get(object, key));
 
@@ -495,9 +500,9 @@ static void read_failure(JobFailure *failure, json_t *object) {
   failure->cause = (MigCause)get_enum_or_zero(object, "cause", mig_cause_from_name);
   failure->phase = (MigPhase)get_enum_or_zero(object, "phase", mig_phase_from_name);
   failure->stage = (MigStage)get_enum_or_zero(object, "stage", mig_stage_from_name);
-  failure->message = get_string(object, "message");
+  failure->message = get_text(object, "message");
   failure->libvirt_code = (int)get_count(object, "libvirt_code");
-  failure->libvirt_message = get_string(object, "libvirt_message");
+  failure->libvirt_message = get_text(object, "libvirt_message");
   if (failure->cause != MIG_CAUSE_NONE && !failure->message)
     failure->message = g_strdup(mig_cause_describe(failure->cause));
 }
@@ -524,7 +529,7 @@ static void read_result(Job *job, json_t *object) {
   job->have_total_time = get_count_if(object, "total_time_ms", &job->total_time_ms);
   job->have_downtime = get_count_if(object, "downtime_ms", &job->downtime_ms);
   job->have_transferred = get_count_if(object, "transferred_bytes", &job->transferred_bytes);
-  job->evidence = get_string(object, "evidence");
+  job->evidence = get_text(object, "evidence");
   for (size_t i = 0; i < G_N_ELEMENTS(places); i++)
     if (g_strcmp0(running_at, places[i]) == 0)
       job->running_at = places[i];
@@ -636,7 +641,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->created_usec = (int64_t)get_count(wire, "created_usec_realtime");
   job->started_usec = (int64_t)get_count(wire, "started_usec_realtime");
   job->finished_usec = (int64_t)get_count(wire, "finished_usec_realtime");
-  job->next_action = get_string(wire, "next_action");
+  job->next_action = get_text(wire, "next_action");
   job->seq = get_count(agent, "seq");
   job->memory_bytes = get_count(agent, "memory_bytes");
   job->disk_bytes = get_count(agent, "disk_bytes");
