@@ -97,8 +97,7 @@ static void take_from_json(Entry *entry, json_t *record) {
   if (g_strcmp0(id, entry->id) != 0)
     return;
   entry->request_key = g_strdup(json_string_value(key));
-  entry->domain_uuid =
-      g_strdup(json_string_value(json_object_get(json_object_get(job, "domain"), "uuid")));
+  entry->domain_uuid = g_strdup(json_string_value(json_object_get(json_object_get(job, "domain"), "uuid")));
   entry->sure = (!key || entry->request_key) && entry->domain_uuid;
 }
 
@@ -181,11 +180,12 @@ bool damaged_permits(Damaged *damaged, const char *request_key, const char *doma
     if (!is_of_a_job(entry->id) || (entry->sure && !same))
       continue;
     file = store_find_file(entry->store, entry->id);
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-                "the record of job %s cannot be read (%s), and %s: look at both ends whether its domain moves, "
-                "then move %s away",
-                entry->id, entry->why,
-                entry->sure ? "it is for this domain or under this key" : "what it is for is not known", file);
+    g_set_error(
+        error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
+        "the record of job %s cannot be read (%s), and %s: look at both ends whether its domain moves, "
+        "then move %s away",
+        entry->id, entry->why,
+        entry->sure ? "it is for this domain or under this key" : "what it is for is not known", file);
     return false;
   }
   return true;

@@ -156,9 +156,8 @@ void incoming_accept(Agent *agent, Job *job, IncomingReadyFunc ready, gpointer u
   g_autoptr(GError) error = NULL;
 
   /* What comes unannounced is there, and is followed in any case. */
-  if (job->lease->leased &&
-      (!job_check_limits(job, &error) ||
-       !damaged_permits(agent->damaged, job->request_key, job->domain_uuid, &error))) {
+  if (job->lease->leased && (!job_check_limits(job, &error) ||
+                             !damaged_permits(agent->damaged, job->request_key, job->domain_uuid, &error))) {
     log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused: %s", error->message);
     if (ready)
       ready(agent, job, error, user_data);

@@ -210,8 +210,8 @@ static bool check_text(const char *what, const char *text, size_t max, GError **
   size_t length = text ? strlen(text) : 0;
 
   if (length > max)
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE, "its %s has %zu bytes: no more than %zu are kept", what,
-                length, max);
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE, "its %s has %zu bytes: no more than %zu are kept",
+                what, length, max);
   return length <= max;
 }
 

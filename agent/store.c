@@ -27,8 +27,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define RECORD_SUFFIX    ".json"
-#define CLOSE_WAIT_USEC  (10 * G_USEC_PER_SEC)
+#define RECORD_SUFFIX   ".json"
+#define CLOSE_WAIT_USEC (10 * G_USEC_PER_SEC)
 
 typedef struct StoreCallback {
   StoreDoneFunc func;
@@ -71,8 +71,8 @@ static bool write_record(Store *store, const char *id, json_t *record, GError **
   if (!ok) {
     if (text)
       g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE,
-                  "the record of job %s would have %zu KiB: no more than %d are kept", id, strlen(text) / 1024,
-                  STORE_RECORD_BYTES_MAX / 1024);
+                  "the record of job %s would have %zu KiB: no more than %d are kept", id,
+                  strlen(text) / 1024, STORE_RECORD_BYTES_MAX / 1024);
     else
       g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "cannot encode the record of job %s", id);
     free(text);
@@ -301,7 +301,8 @@ static void load_bad(Store *store, const char *name, StoreLoadFunc func, gpointe
 
   if (exists(store, good))
     return;
-  g_set_error(&error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s was set aside before, and is still there", name);
+  g_set_error(&error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s was set aside before, and is still there",
+              name);
   func(id, NULL, error, user_data);
 }
 

@@ -23,10 +23,10 @@ static json_t *guests(unsigned n, size_t bytes) {
   json_t *array = json_array();
 
   for (unsigned i = 0; i < n; i++)
-    json_array_append_new(
-        array, json_pack("{s{ss ss} ss ss s[{ss s[{ss}]}]}", "domain", "name", "web", "uuid",
-                         "e47a3cb2-3cf1-43db-8764-d2f9d88cca43", "state", "cannot_move", "message", "no room",
-                         "refusals", "target", "b", "findings", "seen", text));
+    json_array_append_new(array,
+                          json_pack("{s{ss ss} ss ss s[{ss s[{ss}]}]}", "domain", "name", "web", "uuid",
+                                    "e47a3cb2-3cf1-43db-8764-d2f9d88cca43", "state", "cannot_move", "message",
+                                    "no room", "refusals", "target", "b", "findings", "seen", text));
   return array;
 }
 
