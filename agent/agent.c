@@ -189,7 +189,17 @@ static void stop_timer(GSource **source) {
 
 /* --- the whole --- */
 
+static void prefer_targets(Agent *agent, const char *own_uri) {
+  g_autoptr(GPtrArray) uris = g_ptr_array_new();
+
+  for (guint i = 0; i < agent->config->targets->len; i++)
+    g_ptr_array_add(uris, ((const ConfigTarget *)agent->config->targets->pdata[i])->libvirt_uri);
+  g_ptr_array_add(uris, NULL);
+  agent->driver->ops->prefer(agent->driver, own_uri, (const char *const *)uris->pdata);
+}
+
 void agent_apply_config(Agent *agent) {
+  prefer_targets(agent, hypervisor_get_uri(agent->hypervisor));
   agent->group_gid = find_group(agent->config->group);
   stop_timer(&agent->watch_tick);
   agent->watch_tick = start_timer(agent, MAX(agent->config->watch_interval_ms / 2, 20), on_watch_flush);
@@ -230,6 +240,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   recorder_open(agent, options->state_directory);
   varlink_server_set_overload_error(agent->server, "io.handoffd.Agent.TooManyConnections");
   log_config_warnings(config);
+  prefer_targets(agent, options->libvirt_uri);
   agent->hypervisor =
       hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent);
   agent->logind = logind_new(context, hostdown_on_shutdown, agent);
