@@ -242,7 +242,11 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   log_config_warnings(config);
   prefer_targets(agent, options->libvirt_uri);
   agent->hypervisor =
-      hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent);
+      hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent, error);
+  if (!agent->hypervisor) {
+    agent_free(agent);
+    return NULL;
+  }
   agent->logind = logind_new(context, hostdown_on_shutdown, agent);
   agent->lookup = lookup_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
   agent->checker = checker_new(driver, agent->hypervisor, context, config->connect_timeout_ms);

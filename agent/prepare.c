@@ -99,6 +99,14 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
   if (worker->probe)
     measure(worker, &probe);
 
+  if (!worker_start_helpers(worker, &error)) {
+    worker_post(worker, &(WorkerReport){.kind = WORKER_REFUSED,
+                                        .cause = MIG_CAUSE_INTERNAL,
+                                        .hold = MIG_HOLD_JOB,
+                                        .reason = WORKER_NO_THREADS,
+                                        .error = error});
+    return false;
+  }
   worker_set_record(worker, &record);
   worker_post(worker, &(WorkerReport){.kind = WORKER_PREPARED,
                                       .domain = precheck->domain,

@@ -451,6 +451,8 @@ static void hold_without_share(JobRun *run) {
 void run_tick(JobRun *run, uint64_t now_ms) {
   Job *job = run->job;
 
+  worker_tick(run->worker);
+
   if (job->phase == MIG_PHASE_PREPARING && now_ms >= run->prepare_until_ms && bandwidth_waits(run)) {
     hold_without_share(run);
     return;

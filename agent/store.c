@@ -177,6 +177,15 @@ void store_remove(Store *store, const char *id) {
   enqueue(store, id, NULL, NULL, NULL);
 }
 
+static void store_free(Store *store) {
+  close(store->directory_fd);
+  close(store->lock_fd);
+  g_hash_table_unref(store->by_id);
+  g_main_context_unref(store->context);
+  g_free(store->directory);
+  g_free(store);
+}
+
 Store *store_open(const char *directory, GMainContext *context, GError **error) {
   g_autofree char *jobs = g_build_filename(directory, "jobs", NULL);
   g_autofree char *lock = g_build_filename(directory, "lock", NULL);
@@ -216,19 +225,15 @@ Store *store_open(const char *directory, GMainContext *context, GError **error) 
   store->directory_fd = directory_fd;
   store->lock_fd = lock_fd;
   store->by_id = g_hash_table_new(g_str_hash, g_str_equal);
-  disk_queue_start(&store->queue, "store", store_thread, store);
-  return store;
+  if (disk_queue_start(&store->queue, "store", store_thread, store, error))
+    return store;
+  store_free(store);
+  return NULL;
 }
 
 void store_close(Store *store) {
-  if (!store || !disk_queue_close(&store->queue, CLOSE_WAIT_USEC))
-    return;
-  close(store->directory_fd);
-  close(store->lock_fd);
-  g_hash_table_unref(store->by_id);
-  g_main_context_unref(store->context);
-  g_free(store->directory);
-  g_free(store);
+  if (store && disk_queue_close(&store->queue, CLOSE_WAIT_USEC))
+    store_free(store);
 }
 
 static bool exists(const Store *store, const char *name) {

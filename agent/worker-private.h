@@ -54,6 +54,9 @@ struct Worker {
   bool completed; /* libvirt said that the migration was completed */
   bool hurry;
   bool pausing; /* the steerer is at it */
+
+  unsigned
+      missing; /* main thread only: of a reattach, the roles (worker.c) that no thread could be had for yet */
 };
 
 /* --- worker.c --- */
@@ -67,6 +70,8 @@ uint64_t worker_now_ms(void);
 void worker_pause_ms(Worker *worker, unsigned ms);
 
 /* Waits for worker_go(), worker_cancel() or worker_free(). */
+/* Starts the two that steer and count, which wait for the order as well. False: no threads could be had, and nothing may begin. */
+bool worker_start_helpers(Worker *worker, GError **error);
 WorkerOrder worker_wait_for_order(Worker *worker);
 
 /* Did libvirt say that the migration was completed? */

@@ -240,6 +240,7 @@ static void await_ready(Bb *bb, int notify_fd) {
 static void run_daemon(Bb *bb, const char *notify_path) {
   const char *program = g_getenv("HANDOFFD_FAKE");
   g_autofree char *clock = g_build_filename(bb->directory, "clock", NULL);
+  g_autofree char *threads = g_build_filename(bb->directory, "threads", NULL);
   g_autofree char *bus = g_strdup_printf("unix:path=%s/bus", bb->directory);
   int log = open(bb->log, O_WRONLY | O_CREAT | O_APPEND, 0644);
 
@@ -250,6 +251,7 @@ static void run_daemon(Bb *bb, const char *notify_path) {
   /* This machine's logind is none of ours. */
   setenv("DBUS_SYSTEM_BUS_ADDRESS", bus, 1);
   setenv("FAKE_CLOCK", clock, 1);
+  setenv("FAKE_THREADS", threads, 1);
   unsetenv("WATCHDOG_USEC");
   unsetenv("JOURNAL_STREAM");
   unsetenv("LISTEN_FDS");

@@ -4,8 +4,10 @@
 
 #include <glib.h>
 
-#define STEPS_MAX 6
-#define BASES_MAX 8
+#define STEPS_MAX  6
+#define LENGTH_MAX 70 /* more than the limit on targets; else arrays of arrays grow for ever */
+#define EDITS_MAX  16
+#define BASES_MAX  8
 
 typedef struct Bytes {
   const uint8_t *next, *end;
@@ -74,7 +76,7 @@ static void edit_array(json_t *array, Bytes *bytes, unsigned which) {
   if (what % 4 == 0)
     json_array_remove(array, i);
   else if (what % 4 == 1)
-    for (unsigned n = what; n > 0; n--)
+    for (unsigned n = what / 4; n > 0 && json_array_size(array) < LENGTH_MAX; n--)
       json_array_append(array, json_array_get(array, i));
   else
     json_array_set_new(array, i, odd_value(bytes));
@@ -123,7 +125,7 @@ json_t *json_of_bytes(const uint8_t *data, size_t size, const char *const *bases
     sound[which] = json_loads(bases[which], 0, NULL);
   g_assert(sound[which]);
   value = json_deep_copy(sound[which]);
-  while (bytes.next < bytes.end)
+  for (unsigned n = 0; n < EDITS_MAX && bytes.next < bytes.end; n++)
     edit(value, &bytes);
   return value;
 }
