@@ -158,6 +158,7 @@ static void a_move_waits_for_its_threads(void **state) {
   assert_true(waited >= 2); /* the steerer's, the counter's */
 }
 
+/* A place becomes free for it when there is no thread. */
 static void a_job_that_has_no_thread_at_all_waits(void **state) {
   Bb *bb = *state;
   Client *client;
@@ -171,7 +172,8 @@ static void a_job_that_has_no_thread_at_all_waits(void **state) {
   second = text_of(client_start(client, "vm2", NULL), "id");
   bb_await(bb, first, bb_has_numbers, NULL);
   set_threads(bb, 0);
-  client_call(client, "Abort", json_pack("{ss}", "job", first));
+  bb_configure(bb, "MaxOutgoing=2\n");
+  assert_int_equal(kill(bb->pid, SIGHUP), 0);
   bb_await(bb, second, has_no_threads, NULL);
   assert_true(bb_is_alive(bb));
   bb_link_fast(bb);

@@ -5,12 +5,13 @@
 #include <glib.h>
 
 #define STEPS_MAX  6
-#define LENGTH_MAX 70 /* more than the limit on targets; else arrays of arrays grow for ever */
+#define COPIES_MAX 70 /* more than the limit on targets */
 #define EDITS_MAX  16
 #define BASES_MAX  8
 
 typedef struct Bytes {
   const uint8_t *next, *end;
+  unsigned copies; /* that may still be made of an array's members: of arrays in arrays they multiply */
 } Bytes;
 
 static unsigned take(Bytes *bytes) {
@@ -76,7 +77,7 @@ static void edit_array(json_t *array, Bytes *bytes, unsigned which) {
   if (what % 4 == 0)
     json_array_remove(array, i);
   else if (what % 4 == 1)
-    for (unsigned n = what / 4; n > 0 && json_array_size(array) < LENGTH_MAX; n--)
+    for (unsigned n = what / 4; n > 0 && bytes->copies > 0; n--, bytes->copies--)
       json_array_append(array, json_array_get(array, i));
   else
     json_array_set_new(array, i, odd_value(bytes));
@@ -114,7 +115,7 @@ static void edit(json_t *root, Bytes *bytes) {
 
 json_t *json_of_bytes(const uint8_t *data, size_t size, const char *const *bases, size_t n_bases) {
   static json_t *sound[BASES_MAX];
-  Bytes bytes = {data, data + size};
+  Bytes bytes = {data, data + size, COPIES_MAX};
   json_t *value;
   unsigned which;
 
