@@ -82,8 +82,6 @@ static void on_hypervisor_event(const MigVirtEvent *event, gpointer user_data) {
 static void read_job(Agent *agent, const char *id, json_t *record, const GError *error) {
   g_autoptr(GError) bad = NULL;
   Job *job = record ? job_from_record(record, agent->boot_id, &bad) : NULL;
-  g_autofree char *path = g_strconcat(id, ".json", NULL);
-  const LogField fields[] = {{NAMES_FIELD_JOB_ID, id}, {NAMES_FIELD_PATH, path}};
 
   if (job && (strcmp(job->id, id) != 0 || job_table_find_id(agent->jobs, job->id))) {
     g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it is the record of another job (%s)", job->id);
@@ -94,9 +92,7 @@ static void read_job(Agent *agent, const char *id, json_t *record, const GError 
     g_clear_pointer(&job, job_free);
   }
   if (!job) {
-    log_message(LOG_ERR, NAMES_MESSAGE_STORE_DAMAGED, fields, G_N_ELEMENTS(fields),
-                "the record of job %s is left aside, and the job with it: %s", id,
-                error ? error->message : bad->message);
+    damaged_note(agent->damaged, agent->store, id, record, error ? error->message : bad->message);
     return;
   }
   job_table_add(agent->jobs, job);
@@ -122,6 +118,8 @@ static void on_record(const char *id, json_t *record, const GError *error, gpoin
           id, bad->message);
     return;
   }
+  if (error && (strcmp(id, CORDON_RECORD_ID) == 0 || strcmp(id, DRAIN_RECORD_ID) == 0))
+    damaged_note(agent->damaged, agent->store, id, NULL, error->message);
   if (strcmp(id, CORDON_RECORD_ID) == 0)
     cordon_read(&agent->cordon, record, error);
   else if (strcmp(id, DRAIN_RECORD_ID) == 0)
@@ -193,7 +191,17 @@ static void stop_timer(GSource **source) {
 
 /* --- the whole --- */
 
+static void prefer_targets(Agent *agent, const char *own_uri) {
+  g_autoptr(GPtrArray) uris = g_ptr_array_new();
+
+  for (guint i = 0; i < agent->config->targets->len; i++)
+    g_ptr_array_add(uris, ((const ConfigTarget *)agent->config->targets->pdata[i])->libvirt_uri);
+  g_ptr_array_add(uris, NULL);
+  agent->driver->ops->prefer(agent->driver, own_uri, (const char *const *)uris->pdata);
+}
+
 void agent_apply_config(Agent *agent) {
+  prefer_targets(agent, hypervisor_get_uri(agent->hypervisor));
   agent->group_gid = find_group(agent->config->group);
   stop_timer(&agent->watch_tick);
   agent->watch_tick = start_timer(agent, MAX(agent->config->watch_interval_ms / 2, 20), on_watch_flush);
@@ -216,6 +224,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   /* From here on nobody has the other one. */
   agent->driver = driver = call_watch_new(driver);
   agent->hangs = hangs_new();
+  agent->damaged = damaged_new();
   agent->jobs = job_table_new();
   agent->queue = job_queue_new(config);
   agent->bandwidth = bandwidth_new(config);
@@ -234,8 +243,13 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   recorder_open(agent, options->state_directory);
   varlink_server_set_overload_error(agent->server, "io.handoffd.Agent.TooManyConnections");
   log_config_warnings(config);
+  prefer_targets(agent, options->libvirt_uri);
   agent->hypervisor =
-      hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent);
+      hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent, error);
+  if (!agent->hypervisor) {
+    agent_free(agent);
+    return NULL;
+  }
   agent->logind = logind_new(context, hostdown_on_shutdown, agent);
   agent->lookup = lookup_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
   agent->checker = checker_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
@@ -276,6 +290,7 @@ bool agent_free(Agent *agent) {
   varlink_server_free(agent->server);
   denials_free(agent->denials);
   left_behind = !hypervisor_free(agent->hypervisor) || left_behind;
+  damaged_free(agent->damaged);
   store_close(agent->store);
   history_store_close(agent->histories);
   g_ptr_array_unref(agent->watchers);
@@ -302,11 +317,12 @@ char *agent_describe(const Agent *agent) {
   unsigned incoming = incoming_count(agent, &reserved_bytes);
   g_autofree char *coming = incoming > 0 ? g_strdup_printf(", %u awaited or coming", incoming) : g_strdup("");
 
-  return g_strdup_printf("%s%s%u moving, %u waiting%s; libvirtd %s%s",
+  return g_strdup_printf("%s%s%s%u moving, %u waiting%s; libvirtd %s%s",
                          agent->host_down.on ? "the host goes down; " : "",
                          drain_is_active(agent) ? "draining; "
                          : agent->cordon.on     ? "cordoned; "
                                                 : "",
+                         damaged_count(agent->damaged) > 0 ? "records are damaged, see the journal; " : "",
                          moving, job_table_count_unfinished(agent->jobs) - moving - incoming, coming,
                          state && state->reachable ? "answers" : "does not answer", hangs);
 }

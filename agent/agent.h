@@ -5,6 +5,7 @@
 #include "agent/checker.h"
 #include "agent/config.h"
 #include "agent/cordon.h"
+#include "agent/damaged.h"
 #include "agent/denials.h"
 #include "agent/drain.h"
 #include "agent/errand.h"
@@ -46,6 +47,7 @@ typedef struct Agent {
   Metrics metrics;
   Drain *drain; /* the one under way, or the last; NULL: there was none */
   Hangs *hangs;
+  Damaged *damaged; /* records that could not be read */
   VarlinkServer *server;
   Denials *denials;
   GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */

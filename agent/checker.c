@@ -124,10 +124,8 @@ void checker_ask(Checker *checker, const char *domain, const char *target_uri, u
   request->done = done;
   request->user_data = user_data;
   request->precheck = precheck_new();
-  if (work_pool_start(checker->pool, request, request->limit_ms))
+  if (work_pool_start(checker->pool, request, request->limit_ms, &error))
     return;
   request_free(request);
-  g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-              "%d checks wait already: libvirtd does not answer", WAITING_MAX);
   done(NULL, error, user_data);
 }

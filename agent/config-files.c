@@ -83,6 +83,11 @@ static void read_text(const Reader *reader, const char *file, char *text, gsize 
   }
 }
 
+void config_files_parse(const char *file, char *text, size_t size, const ConfigFileHooks *hooks,
+                        gpointer user_data) {
+  read_text(&(Reader){hooks, user_data}, file, text, size);
+}
+
 static bool read_file(const Reader *reader, const char *path, GError **error) {
   struct stat st;
   g_autofree char *text = NULL, *display = g_filename_display_name(path);

@@ -29,3 +29,7 @@ typedef struct ConfigFileHooks {
  * first directory. Only a file that is there and cannot be read is an error, and a `path` that is not there. */
 bool config_files_read(const char *path, const char *const *directories, const ConfigFileHooks *hooks,
                        gpointer user_data, GError **error);
+
+/* One file that is in memory, with a NUL behind it; its text is overwritten. */
+void config_files_parse(const char *file, char *text, size_t size, const ConfigFileHooks *hooks,
+                        gpointer user_data);

@@ -8,9 +8,6 @@
 
 #include <string.h>
 
-/* They all go into one answer of GetNode. */
-#define WARNINGS_MAX 100
-
 /* A key of [Agent] or of a [Target NAME]. */
 typedef struct Setting {
   const char *name;
@@ -190,7 +187,7 @@ typedef struct Reader {
 } Reader;
 
 static void warn_at(Reader *reader, const char *origin, const char *text) {
-  if (reader->config->warnings->len >= WARNINGS_MAX) {
+  if (reader->config->warnings->len >= CONFIG_WARNINGS_MAX) {
     reader->dropped++;
     return;
   }
@@ -389,14 +386,24 @@ static void check_whole(Reader *reader) {
     g_ptr_array_add(config->warnings, g_strdup_printf("and %u more", reader->dropped));
 }
 
+static const ConfigFileHooks hooks = {on_begin, on_section, on_setting, on_complaint};
+
 Config *config_load_from(const char *path, const char *const *directories, GError **error) {
-  static const ConfigFileHooks hooks = {on_begin, on_section, on_setting, on_complaint};
   g_autoptr(Config) config = config_new();
   Reader reader = {.config = config};
   if (!config_files_read(path, directories, &hooks, &reader, error))
     return NULL;
   check_whole(&reader);
   return g_steal_pointer(&config);
+}
+
+Config *config_from_texts(char **texts, const size_t *sizes, size_t n) {
+  Config *config = config_new();
+  Reader reader = {.config = config};
+  for (size_t i = 0; i < n; i++)
+    config_files_parse("text", texts[i], sizes[i], &hooks, &reader);
+  check_whole(&reader);
+  return config;
 }
 
 Config *config_load(const char *path, GError **error) {

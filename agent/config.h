@@ -59,6 +59,9 @@ typedef struct Config {
   GPtrArray *warnings; /* char *: "FILE:LINE: TEXT" */
 } Config;
 
+/* They all go into one answer of GetNode. */
+#define CONFIG_WARNINGS_MAX 100
+
 /* All defaults. */
 Config *config_new(void);
 void config_free(Config *config);
@@ -74,6 +77,9 @@ Config *config_load(const char *path, GError **error);
 
 /* The same with other directories, NULL-terminated, the first wins. For its test. */
 Config *config_load_from(const char *path, const char *const *directories, GError **error);
+
+/* The same of files that are in memory, the drop-ins last; each is overwritten, and has a NUL behind it. For its fuzzer. */
+Config *config_from_texts(char **texts, const size_t *sizes, size_t n);
 
 const ConfigTarget *config_find_target(const Config *config, const char *name);
 const ConfigPolicy *config_find_policy(const Config *config, const char *name);

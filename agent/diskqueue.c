@@ -2,11 +2,17 @@
 /* A queue of what is to be done on a disk, and the thread that works it off. */
 #include "agent/diskqueue.h"
 
-void disk_queue_start(DiskQueue *queue, const char *name, GThreadFunc func, gpointer data) {
+bool disk_queue_start(DiskQueue *queue, const char *name, GThreadFunc func, gpointer data, GError **error) {
   g_mutex_init(&queue->mutex);
   g_cond_init(&queue->cond);
   g_queue_init(&queue->items);
-  queue->thread = g_thread_new(name, func, data);
+  queue->thread = g_thread_try_new(name, func, data, error);
+  if (queue->thread)
+    return true;
+  g_mutex_clear(&queue->mutex);
+  g_cond_clear(&queue->cond);
+  g_prefix_error(error, "the thread \"%s\" cannot be started: ", name);
+  return false;
 }
 
 void disk_queue_push(DiskQueue *queue, gpointer item) {

@@ -15,7 +15,8 @@ typedef struct DiskQueue {
   bool quit;
 } DiskQueue;
 
-void disk_queue_start(DiskQueue *queue, const char *name, GThreadFunc func, gpointer data);
+/* False: no thread could be had, and there is nothing to be closed. */
+bool disk_queue_start(DiskQueue *queue, const char *name, GThreadFunc func, gpointer data, GError **error);
 
 /* With the mutex held. */
 void disk_queue_push(DiskQueue *queue, gpointer item);

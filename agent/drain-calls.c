@@ -142,6 +142,13 @@ static bool take_targets(Drain *drain, VarlinkCall *call, json_t *names) {
     AskedTarget target;
     bool ok = asked_take_target(drain->agent, call, one, &target);
 
+    /* All of them are kept in one record. */
+    if (ok && (strlen(target.libvirt_uri) > JOB_URI_MAX ||
+               (target.migrate_uri && strlen(target.migrate_uri) > JOB_URI_MAX) ||
+               (target.name && strlen(target.name) > JOB_NAME_MAX))) {
+      varlink_call_invalid_parameter(call, "targets");
+      ok = false;
+    }
     if (ok)
       drain_add_target(drain, target.name, target.libvirt_uri, target.migrate_uri);
     json_decref(one);

@@ -145,6 +145,45 @@ static json_t *over_to_json(const MigPolicy *policy) {
   return given;
 }
 
+/* What the record has besides takes less than a quarter of it, for targets have limits (drain-calls.c). */
+#define GUESTS_BYTES_MAX (STORE_RECORD_BYTES_MAX / 4 * 3)
+
+static bool fits(json_t *guests) {
+  return json_dumpb(guests, NULL, 0, JSON_COMPACT) <= GUESTS_BYTES_MAX;
+}
+
+/* Without these members: a copy. */
+static json_t *guests_without(json_t *guests, const char *const *keys, size_t n) {
+  json_t *array = json_array(), *guest;
+  size_t i;
+
+  json_array_foreach (guests, i, guest) {
+    json_t *copy = json_copy(guest);
+
+    for (size_t k = 0; k < n; k++)
+      json_object_del(copy, keys[k]);
+    json_array_append_new(array, copy);
+  }
+  return array;
+}
+
+/* Thousands of guests that could not move, each with the reasons of dozens of targets, would be more than is kept. Then those
+ * reasons go, then all words, and in the end the guests: that the drain is over, and how, stays. */
+static json_t *guests_that_fit(json_t *guests) {
+  static const char *const spare[] = {"refusals", "message", "target"};
+
+  if (fits(guests))
+    return json_incref(guests);
+  for (size_t n = 1; n <= G_N_ELEMENTS(spare); n += 2) {
+    json_t *smaller = guests_without(guests, spare, n);
+
+    if (fits(smaller))
+      return smaller;
+    json_decref(smaller);
+  }
+  return json_array();
+}
+
 json_t *drain_to_record(const Drain *drain) {
   json_t *object = common_to_json(drain);
 
@@ -156,7 +195,7 @@ json_t *drain_to_record(const Drain *drain) {
   set_string(object, "policy_name", drain->asked.policy_name);
   json_object_set_new(object, "policy", over_to_json(&drain->asked.over));
   if (drain->final_guests)
-    json_object_set(object, "guests", drain->final_guests);
+    json_object_set_new(object, "guests", guests_that_fit(drain->final_guests));
   return json_pack("{si so}", "format", RECORD_FORMAT, "drain", object);
 }
 

@@ -139,7 +139,8 @@ void drain_set_guest(Drain *drain, DrainGuest *guest, DrainGuestState state, cha
     drain->changed_ms = agent_now_ms();
   guest->state = state;
   g_free(guest->message);
-  guest->message = message;
+  guest->message = job_copy_text(message);
+  g_free(message);
   guest->revision = ++drain->revision;
 }
 

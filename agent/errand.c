@@ -99,10 +99,8 @@ void errands_run(Errands *errands, const Errand *errand, ErrandDoneFunc done, gp
   request->errand = *errand;
   request->done = done;
   request->user_data = user_data;
-  if (work_pool_start(errands->pool, request, request->timeout_ms))
+  if (work_pool_start(errands->pool, request, request->timeout_ms, &error))
     return;
-  g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-              "%d requests wait for this node's libvirtd already: it does not answer", WAITING_MAX);
   done(NULL, error, user_data);
   request_free(request);
 }

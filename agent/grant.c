@@ -155,8 +155,19 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
 }
 
 void incoming_accept(Agent *agent, Job *job, IncomingReadyFunc ready, gpointer user_data) {
-  IncomingBack *back = incoming_back_new(agent, job);
+  IncomingBack *back;
+  g_autoptr(GError) error = NULL;
 
+  /* What comes unannounced is there, and is followed in any case. */
+  if (job->lease->leased && (!job_check_limits(job, &error) ||
+                             !damaged_permits(agent->damaged, job->request_key, job->domain_uuid, &error))) {
+    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused: %s", error->message);
+    if (ready)
+      ready(agent, job, error, user_data);
+    job_free(job);
+    return;
+  }
+  back = incoming_back_new(agent, job);
   back->ready = ready;
   back->user_data = user_data;
   if (hypervisor_get_state(agent->hypervisor)->reachable)

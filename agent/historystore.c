@@ -250,6 +250,13 @@ bool history_store_read(HistoryStore *store, const char *id, HistoryReadFunc fun
 
 /* --- open and close --- */
 
+static void store_free(HistoryStore *store) {
+  close(store->directory_fd);
+  g_hash_table_unref(store->writes);
+  g_main_context_unref(store->context);
+  g_free(store);
+}
+
 HistoryStore *history_store_open(const char *directory, GMainContext *context, uint64_t gap_ms,
                                  const HistoryStoreHooks *hooks, GError **error) {
   g_autofree char *path = g_build_filename(directory, "history", NULL);
@@ -267,15 +274,13 @@ HistoryStore *history_store_open(const char *directory, GMainContext *context, u
   store->hooks = *hooks;
   store->directory_fd = directory_fd;
   store->writes = g_hash_table_new(g_str_hash, g_str_equal);
-  disk_queue_start(&store->queue, "history", history_thread, store);
-  return store;
+  if (disk_queue_start(&store->queue, "history", history_thread, store, error))
+    return store;
+  store_free(store);
+  return NULL;
 }
 
 void history_store_close(HistoryStore *store) {
-  if (!store || !disk_queue_close(&store->queue, CLOSE_WAIT_USEC))
-    return;
-  close(store->directory_fd);
-  g_hash_table_unref(store->writes);
-  g_main_context_unref(store->context);
-  g_free(store);
+  if (store && disk_queue_close(&store->queue, CLOSE_WAIT_USEC))
+    store_free(store);
 }

@@ -240,7 +240,8 @@ static gpointer hypervisor_thread(gpointer data) {
 }
 
 Hypervisor *hypervisor_new(MigDriver *driver, const char *uri, unsigned connect_timeout_ms,
-                           GMainContext *context, const HypervisorHooks *hooks, gpointer user_data) {
+                           GMainContext *context, const HypervisorHooks *hooks, gpointer user_data,
+                           GError **error) {
   Hypervisor *hypervisor = g_new0(Hypervisor, 1);
 
   hypervisor->refs = 1;
@@ -253,8 +254,13 @@ Hypervisor *hypervisor_new(MigDriver *driver, const char *uri, unsigned connect_
   hypervisor->last_error = g_strdup("not connected yet");
   g_mutex_init(&hypervisor->mutex);
   g_cond_init(&hypervisor->cond);
-  hypervisor->thread = g_thread_new("hypervisor", hypervisor_thread, hypervisor_ref(hypervisor));
-  return hypervisor;
+  hypervisor->thread = g_thread_try_new("hypervisor", hypervisor_thread, hypervisor_ref(hypervisor), error);
+  if (hypervisor->thread)
+    return hypervisor;
+  g_prefix_error(error, "the thread that keeps the connection to libvirtd cannot be started: ");
+  hypervisor_unref(hypervisor);
+  hypervisor_unref(hypervisor);
+  return NULL;
 }
 
 bool hypervisor_free(Hypervisor *hypervisor) {

@@ -27,9 +27,10 @@ typedef struct HypervisorHooks {
   void (*event)(const MigVirtEvent *event, gpointer user_data);
 } HypervisorHooks;
 
-/* Starts to connect, on a thread of its own. `driver` is borrowed. */
+/* Starts to connect, on a thread of its own; NULL: none could be had. `driver` is borrowed. */
 Hypervisor *hypervisor_new(MigDriver *driver, const char *uri, unsigned connect_timeout_ms,
-                           GMainContext *context, const HypervisorHooks *hooks, gpointer user_data);
+                           GMainContext *context, const HypervisorHooks *hooks, gpointer user_data,
+                           GError **error);
 
 /* No hook is called any more. Waits a moment for the thread, but not for a libvirtd that hangs. False: a thread is left
  * behind, this one or one of those that still hold it; the connection goes with the last. NULL is fine. */

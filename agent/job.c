@@ -5,7 +5,10 @@
 #include "agent/history.h"
 #include "libmigrate/core/plain.h"
 
+#include <gio/gio.h>
 #include <string.h>
+
+#define ELLIPSIS "\xe2\x80\xa6"
 
 static void job_event_free(gpointer data) {
   JobEvent *event = data;
@@ -68,12 +71,19 @@ void job_free(Job *job) {
 }
 
 /* Texts that were cut to size, or came from elsewhere, may end in the middle of a character: JSON would have none of it. What
- * would begin a line of its own, or steer a terminal, does so wherever the job is told of: none of that gets in. */
+ * would begin a line of its own, or steer a terminal, does so wherever the job is told of: none of that gets in. libvirt's may be
+ * of any length; what is kept of one is not. */
 char *job_copy_text(const char *text) {
-  char *copy = text ? g_utf8_make_valid(text, -1) : NULL;
+  char *copy = text ? g_utf8_make_valid(text, (gssize)strnlen(text, JOB_TEXT_MAX + 1)) : NULL;
+  size_t length = JOB_TEXT_MAX - strlen(ELLIPSIS);
 
   if (copy)
     mig_text_make_plain(copy);
+  if (!copy || strlen(copy) <= JOB_TEXT_MAX)
+    return copy;
+  while (length > 0 && ((unsigned char)copy[length] & 0xc0) == 0x80)
+    length--;
+  strcpy(copy + length, ELLIPSIS);
   return copy;
 }
 
@@ -198,4 +208,57 @@ void job_set_next_action(Job *job, const char *text) {
 
 bool job_is_final(const Job *job) {
   return mig_phase_is_final(job->phase);
+}
+
+/* What it was given, by name. */
+static bool check_text(const char *what, const char *text, size_t max, GError **error) {
+  size_t length = text ? strlen(text) : 0;
+
+  if (length > max)
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE, "its %s has %zu bytes: no more than %zu are kept",
+                what, length, max);
+  return length <= max;
+}
+
+static bool check_images(const GPtrArray *images, GError **error) {
+  if (images->len > JOB_IMAGES_MAX) {
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE, "it needs %u disk images: no more than %d are kept",
+                images->len, JOB_IMAGES_MAX);
+    return false;
+  }
+  for (guint i = 0; i < images->len; i++) {
+    const JobImage *image = images->pdata[i];
+
+    if (!check_text("disk's path", image->path, JOB_PATH_MAX, error) ||
+        !check_text("disk", image->disk, JOB_WORD_MAX, error) ||
+        !check_text("storage pool", image->pool, JOB_WORD_MAX, error) ||
+        !check_text("volume", image->volume, JOB_WORD_MAX, error) ||
+        !check_text("disk's format", image->format, JOB_WORD_MAX, error))
+      return false;
+  }
+  return true;
+}
+
+bool job_check_limits(const Job *job, GError **error) {
+  const struct {
+    const char *what;
+    const char *text;
+    size_t max;
+  } texts[] = {
+      {"request key", job->request_key, JOB_NAME_MAX},
+      {"digest", job->request_digest, JOB_NAME_MAX},
+      {"domain's name", job->domain_name, JOB_NAME_MAX},
+      {"target's name", job->target_name, JOB_NAME_MAX},
+      {"target's URI", job->target_uri, JOB_URI_MAX},
+      {"migrate_uri", job->migrate_uri, JOB_URI_MAX},
+      {"policy's name", job->policy_name, JOB_NAME_MAX},
+      {"matched policy's name", job->policy_matched, JOB_NAME_MAX},
+      {"drain", job->drain_id, JOB_NAME_MAX},
+      {"source", job->lease ? job->lease->source : NULL, JOB_URI_MAX},
+  };
+
+  for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+    if (!check_text(texts[i].what, texts[i].text, texts[i].max, error))
+      return false;
+  return !job->lease || check_images(job->lease->images, error);
 }

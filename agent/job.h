@@ -18,6 +18,14 @@
 #define JOB_ID_SIZE    33
 #define JOB_EVENTS_MAX 256
 
+/* What a job may keep, in bytes: see job_check_limits(). */
+#define JOB_TEXT_MAX   2048 /* a message, an evidence, …: longer ones are cut */
+#define JOB_NAME_MAX   1024 /* of a domain, a target, a policy */
+#define JOB_URI_MAX    4096
+#define JOB_PATH_MAX   1024 /* of a disk image */
+#define JOB_WORD_MAX   256  /* a disk's name, a pool's, … */
+#define JOB_IMAGES_MAX 256
+
 /* Something that happened to the job. */
 typedef struct JobEvent {
   uint64_t seq;
@@ -169,7 +177,7 @@ void job_add_finding(Job *job, const char *code, bool blocks, bool transient, co
 /* Forgets a noted cause: the move succeeded in spite of it. */
 void job_clear_failure(Job *job);
 
-/* A copy as a job keeps text: UTF-8 on one line, whatever a libvirtd said. NULL of NULL. */
+/* A copy as a job keeps text: UTF-8 on one line, whatever a libvirtd said, cut at JOB_TEXT_MAX. NULL of NULL. */
 char *job_copy_text(const char *text);
 
 /* What both ends say, in words; copied. Of an open outcome, and in the end of the outcome. */
@@ -179,3 +187,8 @@ void job_set_evidence(Job *job, const char *evidence);
 void job_set_next_action(Job *job, const char *text);
 
 bool job_is_final(const Job *job);
+
+/* May it be accepted? False: a name, a URI or a list that it was given is longer than what is kept of any job. With that, and since
+ * all texts that come later are cut, the record of a job that was accepted never grows past STORE_RECORD_BYTES_MAX
+ * (test-jobjson.c has the largest). */
+bool job_check_limits(const Job *job, GError **error);

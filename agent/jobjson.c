@@ -457,10 +457,19 @@ static char *get_string(json_t *object, const char *key) {
   return g_strdup(json_string_value(json_object_get(object, key)));
 }
 
+/* Of those that are cut. */
+static char *get_text(json_t *object, const char *key) {
+  return job_copy_text(json_string_value(json_object_get(object, key)));
+}
+
 static uint64_t get_count(json_t *object, const char *key) {
   json_int_t value = json_integer_value(json_object_get(object, key));
 
   return value > 0 ? (uint64_t)value : 0;
+}
+
+static unsigned get_small(json_t *object, const char *key, unsigned max) {
+  return (unsigned)MIN(get_count(object, key), max);
 }
 
 static bool get_count_if(json_t *object, const char *key, uint64_t *ret_value) {
@@ -516,9 +525,9 @@ static void read_failure(JobFailure *failure, json_t *object) {
   failure->cause = (MigCause)get_enum_or_zero(object, "cause", mig_cause_from_name);
   failure->phase = (MigPhase)get_enum_or_zero(object, "phase", mig_phase_from_name);
   failure->stage = (MigStage)get_enum_or_zero(object, "stage", mig_stage_from_name);
-  failure->message = get_string(object, "message");
-  failure->libvirt_code = (int)get_count(object, "libvirt_code");
-  failure->libvirt_message = get_string(object, "libvirt_message");
+  failure->message = get_text(object, "message");
+  failure->libvirt_code = (int)get_small(object, "libvirt_code", INT_MAX);
+  failure->libvirt_message = get_text(object, "libvirt_message");
   if (failure->cause != MIG_CAUSE_NONE && !failure->message)
     failure->message = g_strdup(mig_cause_describe(failure->cause));
 }
@@ -545,7 +554,7 @@ static void read_result(Job *job, json_t *object) {
   job->have_total_time = get_count_if(object, "total_time_ms", &job->total_time_ms);
   job->have_downtime = get_count_if(object, "downtime_ms", &job->downtime_ms);
   job->have_transferred = get_count_if(object, "transferred_bytes", &job->transferred_bytes);
-  job->evidence = get_string(object, "evidence");
+  job->evidence = get_text(object, "evidence");
   for (size_t i = 0; i < G_N_ELEMENTS(places); i++)
     if (g_strcmp0(running_at, places[i]) == 0)
       job->running_at = places[i];
@@ -554,7 +563,7 @@ static void read_result(Job *job, json_t *object) {
 static void read_progress(Job *job, json_t *object) {
   MigSample *sample = &job->sample;
 
-  job->percent = (unsigned)MIN(get_count(object, "percent"), 100);
+  job->percent = get_small(object, "percent", 100);
   sample->valid = true;
   sample->elapsed_ms = get_count(object, "elapsed_ms");
   sample->memory_total_bytes = get_count(object, "memory_total_bytes");
@@ -577,8 +586,8 @@ static void read_plan(Job *job, json_t *object) {
   job->have_plan = true;
   job->plan.post_copy = json_is_true(json_object_get(object, "post_copy"));
   job->plan.auto_converge = json_is_true(json_object_get(object, "auto_converge"));
-  job->plan.throttle_initial_pct = (unsigned)get_count(object, "throttle_initial_pct");
-  job->plan.throttle_increment_pct = (unsigned)get_count(object, "throttle_increment_pct");
+  job->plan.throttle_initial_pct = get_small(object, "throttle_initial_pct", 100);
+  job->plan.throttle_increment_pct = get_small(object, "throttle_increment_pct", 100);
   job->plan.downtime_ms = get_count(object, "downtime_ms");
 }
 
@@ -670,10 +679,12 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->policy_matched = get_string(wire, "policy_matched");
   read_sources(job, json_object_get(wire, "policy_sources"));
   job->abort_requested = json_is_true(json_object_get(wire, "abort_requested"));
-  job->created_usec = (int64_t)get_count(wire, "created_usec_realtime");
+  /* The interface promises it; what a new job has stands for one that is not told. */
+  if (get_count(wire, "created_usec_realtime") > 0)
+    job->created_usec = (int64_t)get_count(wire, "created_usec_realtime");
   job->started_usec = (int64_t)get_count(wire, "started_usec_realtime");
   job->finished_usec = (int64_t)get_count(wire, "finished_usec_realtime");
-  job->next_action = get_string(wire, "next_action");
+  job->next_action = get_text(wire, "next_action");
   job->seq = get_count(agent, "seq");
   job->memory_bytes = get_count(agent, "memory_bytes");
   job->disk_bytes = get_count(agent, "disk_bytes");

@@ -117,8 +117,7 @@ static void log_end(const Job *job) {
 void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *running_at, char *evidence) {
   g_autofree char *message = NULL;
 
-  g_free(job->evidence);
-  job->evidence = evidence;
+  job_set_evidence(job, evidence);
   job->running_at = running_at;
   if (phase == MIG_PHASE_SUCCEEDED) {
     job->percent = 100;
@@ -129,6 +128,7 @@ void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *runnin
   if (job->run)
     run_settle_pause(job->run);
   recorder_end(agent, job);
+  g_free(evidence);
   job_queue_remove(agent->queue, job);
   g_clear_pointer(&job->run, run_free);
   lifecycle_enter_phase(agent, job, phase, message);
@@ -191,8 +191,17 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
 }
 
 void lifecycle_accept(Agent *agent, Job *job, LifecycleAcceptedFunc done, gpointer user_data) {
-  Accepting *accepting = g_new0(Accepting, 1);
+  Accepting *accepting;
+  g_autoptr(GError) error = NULL;
 
+  if (!job_check_limits(job, &error) ||
+      !damaged_permits(agent->damaged, job->request_key, job->domain_uuid, &error)) {
+    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused: %s", error->message);
+    done(agent, job, error, user_data);
+    job_free(job);
+    return;
+  }
+  accepting = g_new0(Accepting, 1);
   accepting->agent = agent;
   accepting->done = done;
   accepting->user_data = user_data;

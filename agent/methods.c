@@ -361,6 +361,8 @@ static void method_get_node(VarlinkCall *call, json_t *parameters, gpointer user
     json_object_set_new(node, "drain", drain_to_json(agent));
   if (hangs_count(agent->hangs) > 0 && methods_may_read_jobs(agent, call))
     json_object_set_new(node, "hanging", hangs_to_json(agent->hangs, NULL));
+  if (damaged_count(agent->damaged) > 0 && methods_may_read_jobs(agent, call))
+    json_object_set_new(node, "damaged_records", damaged_to_json(agent->damaged));
   varlink_call_reply(call, node, false);
 }
 

@@ -85,6 +85,8 @@ static void append_node(GString *text, const Agent *agent) {
   append_gauge(text, "handoffd_cordoned", "Whether the node takes no new work.", agent->cordon.on);
   append_gauge(text, "handoffd_store_up", "Whether the last record of a job could be put on stable storage.",
                !agent->store_failing);
+  append_gauge(text, "handoffd_damaged_records", "Records that could not be read: an operator must look.",
+               damaged_count(agent->damaged));
   append_gauge(text, "handoffd_outgoing_limit", "How many moves out of this node may be under way.",
                agent->config->max_outgoing);
   append_gauge(text, "handoffd_incoming_limit", "How many domains may be awaited here, or on their way here.",

@@ -17,6 +17,7 @@ typedef struct Opening {
   unsigned timeout_ms;
   GMutex mutex;
   GCond cond;
+  bool here; /* no thread could be had: it is done by who waits for it */
   bool ended, unwanted;
   MigConn *conn;
   GError *error;
@@ -55,6 +56,7 @@ static gpointer opening_thread(gpointer data) {
 static Opening *opening_start(MigDriver *driver, Hypervisor *hypervisor, const char *uri,
                               unsigned timeout_ms) {
   Opening *opening = g_new0(Opening, 1);
+  GThread *thread;
 
   opening->refs = 2;
   opening->driver = driver;
@@ -63,7 +65,10 @@ static Opening *opening_start(MigDriver *driver, Hypervisor *hypervisor, const c
   opening->timeout_ms = timeout_ms;
   g_mutex_init(&opening->mutex);
   g_cond_init(&opening->cond);
-  g_thread_unref(g_thread_new("open-target", opening_thread, opening));
+  thread = g_thread_try_new("open-target", opening_thread, opening, NULL);
+  opening->here = !thread;
+  if (thread)
+    g_thread_unref(thread);
   return opening;
 }
 
@@ -71,6 +76,8 @@ static Opening *opening_start(MigDriver *driver, Hypervisor *hypervisor, const c
 static MigConn *opening_finish(Opening *opening, GError **error) {
   MigConn *conn;
 
+  if (opening->here)
+    opening_thread(opening);
   g_mutex_lock(&opening->mutex);
   while (!opening->ended)
     g_cond_wait(&opening->cond, &opening->mutex);
@@ -92,6 +99,8 @@ static void opening_forget(Opening *opening) {
   g_mutex_unlock(&opening->mutex);
   if (conn)
     opening->driver->ops->close(conn);
+  if (opening->here)
+    opening_unref(opening);
   opening_unref(opening);
 }
 

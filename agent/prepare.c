@@ -100,6 +100,14 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
     measure(worker, &probe);
 
   worker_watch_ends(worker);
+  if (!worker_start_helpers(worker, &error)) {
+    worker_post(worker, &(WorkerReport){.kind = WORKER_REFUSED,
+                                        .cause = MIG_CAUSE_INTERNAL,
+                                        .hold = MIG_HOLD_JOB,
+                                        .reason = WORKER_NO_THREADS,
+                                        .error = error});
+    return false;
+  }
   worker_set_record(worker, &record);
   worker_post(worker, &(WorkerReport){.kind = WORKER_PREPARED,
                                       .domain = precheck->domain,

@@ -601,6 +601,7 @@ void run_tick(JobRun *run, uint64_t now_ms) {
 
   if (run->keep_again_ms > 0 && now_ms >= run->keep_again_ms)
     keep_learnt(run);
+  worker_tick(run->worker);
 
   if (job->phase == MIG_PHASE_PREPARING && now_ms >= run->prepare_until_ms && bandwidth_waits(run)) {
     hold_without_share(run);

@@ -27,10 +27,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define RECORD_SUFFIX    ".json"
-#define BAD_SUFFIX       ".bad"
-#define RECORD_BYTES_MAX (1024 * 1024)
-#define CLOSE_WAIT_USEC  (10 * G_USEC_PER_SEC)
+#define RECORD_SUFFIX   ".json"
+#define CLOSE_WAIT_USEC (10 * G_USEC_PER_SEC)
 
 typedef struct StoreCallback {
   StoreDoneFunc func;
@@ -47,6 +45,7 @@ typedef struct StoreItem {
 
 struct Store {
   GMainContext *context;
+  char *directory;  /* jobs/, for messages */
   int directory_fd; /* of jobs/ */
   int lock_fd;
   DiskQueue queue;   /* of StoreItem */
@@ -67,10 +66,16 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(StoreItem, store_item_free)
 static bool write_record(Store *store, const char *id, json_t *record, GError **error) {
   g_autofree char *name = g_strconcat(id, RECORD_SUFFIX, NULL);
   char *text = json_dumps(record, JSON_COMPACT);
-  bool ok;
+  bool ok = text && strlen(text) <= STORE_RECORD_BYTES_MAX;
 
-  if (!text) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "cannot encode the record of job %s", id);
+  if (!ok) {
+    if (text)
+      g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE,
+                  "the record of job %s would have %zu KiB: no more than %d are kept", id,
+                  strlen(text) / 1024, STORE_RECORD_BYTES_MAX / 1024);
+    else
+      g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "cannot encode the record of job %s", id);
+    free(text);
     return false;
   }
   ok = files_replace(store->directory_fd, name, text, true, error);
@@ -172,6 +177,15 @@ void store_remove(Store *store, const char *id) {
   enqueue(store, id, NULL, NULL, NULL);
 }
 
+static void store_free(Store *store) {
+  close(store->directory_fd);
+  close(store->lock_fd);
+  g_hash_table_unref(store->by_id);
+  g_main_context_unref(store->context);
+  g_free(store->directory);
+  g_free(store);
+}
+
 Store *store_open(const char *directory, GMainContext *context, GError **error) {
   g_autofree char *jobs = g_build_filename(directory, "jobs", NULL);
   g_autofree char *lock = g_build_filename(directory, "lock", NULL);
@@ -207,21 +221,49 @@ Store *store_open(const char *directory, GMainContext *context, GError **error) 
 
   store = g_new0(Store, 1);
   store->context = g_main_context_ref(context);
+  store->directory = g_steal_pointer(&jobs);
   store->directory_fd = directory_fd;
   store->lock_fd = lock_fd;
   store->by_id = g_hash_table_new(g_str_hash, g_str_equal);
-  disk_queue_start(&store->queue, "store", store_thread, store);
-  return store;
+  if (disk_queue_start(&store->queue, "store", store_thread, store, error))
+    return store;
+  store_free(store);
+  return NULL;
 }
 
 void store_close(Store *store) {
-  if (!store || !disk_queue_close(&store->queue, CLOSE_WAIT_USEC))
-    return;
-  close(store->directory_fd);
-  close(store->lock_fd);
-  g_hash_table_unref(store->by_id);
-  g_main_context_unref(store->context);
-  g_free(store);
+  if (store && disk_queue_close(&store->queue, CLOSE_WAIT_USEC))
+    store_free(store);
+}
+
+static bool exists(const Store *store, const char *name) {
+  return faccessat(store->directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Its name in the directory, or NULL. */
+static char *find_name(const Store *store, const char *id) {
+  static const char *const suffixes[] = {RECORD_SUFFIX, RECORD_SUFFIX STORE_BAD_SUFFIX};
+
+  for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+    char *name = g_strconcat(id, suffixes[i], NULL);
+
+    if (exists(store, name))
+      return name;
+    g_free(name);
+  }
+  return NULL;
+}
+
+char *store_find_file(const Store *store, const char *id) {
+  g_autofree char *name = find_name(store, id);
+
+  return name ? g_build_filename(store->directory, name, NULL) : NULL;
+}
+
+char *store_read_text(const Store *store, const char *id, size_t *ret_size) {
+  g_autofree char *name = find_name(store, id);
+
+  return name ? files_read(store->directory_fd, name, STORE_READ_BYTES_MAX, ret_size, NULL) : NULL;
 }
 
 static json_t *read_record(int directory_fd, const char *name, GError **error) {
@@ -230,7 +272,7 @@ static json_t *read_record(int directory_fd, const char *name, GError **error) {
   json_t *record;
   size_t size;
 
-  text = files_read(directory_fd, name, RECORD_BYTES_MAX, &size, error);
+  text = files_read(directory_fd, name, STORE_READ_BYTES_MAX, &size, error);
   if (!text)
     return NULL;
   record = json_loadb(text, size, JSON_REJECT_DUPLICATES, &json_error);
@@ -240,8 +282,38 @@ static json_t *read_record(int directory_fd, const char *name, GError **error) {
   return record;
 }
 
+/* What cannot be read today may be read tomorrow: only what was read and is no record is set aside. */
+static void load_record(Store *store, const char *name, StoreLoadFunc func, gpointer user_data) {
+  g_autofree char *id = g_strndup(name, strlen(name) - strlen(RECORD_SUFFIX));
+  g_autoptr(GError) error = NULL;
+  json_t *record = read_record(store->directory_fd, name, &error);
+
+  if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA)) {
+    g_autofree char *bad = g_strconcat(name, STORE_BAD_SUFFIX, NULL);
+
+    renameat(store->directory_fd, name, store->directory_fd, bad);
+  }
+  func(id, record, error, user_data);
+  if (record)
+    json_decref(record);
+}
+
+/* Of an earlier start. Where there is a record again, that one counts. */
+static void load_bad(Store *store, const char *name, StoreLoadFunc func, gpointer user_data) {
+  g_autofree char *id = g_strndup(name, strlen(name) - strlen(RECORD_SUFFIX STORE_BAD_SUFFIX));
+  g_autofree char *good = g_strconcat(id, RECORD_SUFFIX, NULL);
+  g_autoptr(GError) error = NULL;
+
+  if (exists(store, good))
+    return;
+  g_set_error(&error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s was set aside before, and is still there",
+              name);
+  func(id, NULL, error, user_data);
+}
+
 bool store_load(Store *store, StoreLoadFunc func, gpointer user_data, GError **error) {
   int fd = openat(store->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
   DIR *directory = fd < 0 ? NULL : fdopendir(fd);
   struct dirent *entry;
 
@@ -251,30 +323,26 @@ bool store_load(Store *store, StoreLoadFunc func, gpointer user_data, GError **e
       close(fd);
     return false;
   }
-  while ((entry = readdir(directory))) {
-    g_autoptr(GError) local = NULL;
-    g_autofree char *id = NULL;
-    json_t *record;
-
-    if (g_str_has_suffix(entry->d_name, FILES_TEMPORARY_SUFFIX)) {
-      /* Of a write that was cut off: its job has the record before it, or was never acknowledged. */
-      unlinkat(store->directory_fd, entry->d_name, 0);
-      continue;
-    }
-    if (!g_str_has_suffix(entry->d_name, RECORD_SUFFIX))
-      continue;
-    id = g_strndup(entry->d_name, strlen(entry->d_name) - strlen(RECORD_SUFFIX));
-    record = read_record(store->directory_fd, entry->d_name, &local);
-    /* What cannot be read today may be read tomorrow: only what was read and is no record is set aside. */
-    if (g_error_matches(local, G_IO_ERROR, G_IO_ERROR_INVALID_DATA)) {
-      g_autofree char *bad = g_strconcat(entry->d_name, BAD_SUFFIX, NULL);
-
-      renameat(store->directory_fd, entry->d_name, store->directory_fd, bad);
-    }
-    func(id, record, local, user_data);
-    if (record)
-      json_decref(record);
+  /* First all names: what is set aside meanwhile is not to be met again. */
+  errno = 0;
+  while ((entry = readdir(directory)))
+    g_ptr_array_add(names, g_strdup(entry->d_name));
+  if (errno != 0) {
+    files_set_error(error, "read", "the state directory", errno);
+    closedir(directory);
+    return false;
   }
   closedir(directory);
+  for (guint i = 0; i < names->len; i++) {
+    const char *name = names->pdata[i];
+
+    /* A write that was cut off: its job has the record before it, or was never acknowledged. */
+    if (g_str_has_suffix(name, FILES_TEMPORARY_SUFFIX))
+      unlinkat(store->directory_fd, name, 0);
+    else if (g_str_has_suffix(name, RECORD_SUFFIX))
+      load_record(store, name, func, user_data);
+    else if (g_str_has_suffix(name, RECORD_SUFFIX STORE_BAD_SUFFIX))
+      load_bad(store, name, func, user_data);
+  }
   return true;
 }

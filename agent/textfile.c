@@ -29,6 +29,7 @@ struct TextFile {
   GCond cond;
   char *next; /* waits to be written */
   bool quit;
+  bool begun; /* it has its thread; the owner's own */
   bool ended;
   char *error;
 };
@@ -107,13 +108,30 @@ static gpointer writer_thread(gpointer data) {
 TextFile *text_file_new(const char *path) {
   TextFile *file = g_new0(TextFile, 1);
 
-  file->refs = 2;
+  file->refs = 1;
   file->path = g_strdup(path);
   file->temporary = g_strconcat(path, ".tmp", NULL);
   g_mutex_init(&file->mutex);
   g_cond_init(&file->cond);
-  g_thread_unref(g_thread_new("metrics", writer_thread, file));
   return file;
+}
+
+/* Where none can be had, the next text asks again. */
+static void begin(TextFile *file) {
+  g_autoptr(GError) error = NULL;
+  GThread *thread;
+
+  if (file->begun)
+    return;
+  g_atomic_int_inc(&file->refs);
+  thread = g_thread_try_new("metrics", writer_thread, file, &error);
+  file->begun = thread != NULL;
+  if (thread) {
+    g_thread_unref(thread);
+    return;
+  }
+  g_atomic_int_add(&file->refs, -1);
+  set_error(file, g_strdup_printf("no thread can be had: %s", error->message));
 }
 
 void text_file_free(TextFile *file) {
@@ -124,7 +142,7 @@ void text_file_free(TextFile *file) {
   g_mutex_lock(&file->mutex);
   file->quit = true;
   g_cond_broadcast(&file->cond);
-  while (!file->ended && g_cond_wait_until(&file->cond, &file->mutex, until))
+  while (file->begun && !file->ended && g_cond_wait_until(&file->cond, &file->mutex, until))
     ;
   g_mutex_unlock(&file->mutex);
   text_file_unref(file);
@@ -135,6 +153,7 @@ const char *text_file_get_path(const TextFile *file) {
 }
 
 void text_file_write(TextFile *file, char *text) {
+  begin(file);
   g_mutex_lock(&file->mutex);
   g_free(file->next);
   file->next = text;

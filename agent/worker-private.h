@@ -69,6 +69,9 @@ struct Worker {
   bool own_seen; /* it was there when libvirt was asked last */
   uint64_t started_ms, call_began_ms, job_began_ms;
   unsigned pauses; /* that it made, or may have made */
+
+  unsigned
+      missing; /* main thread only: of a reattach, the roles (worker.c) that no thread could be had for yet */
 };
 
 /* --- worker.c --- */
@@ -82,6 +85,8 @@ uint64_t worker_now_ms(void);
 void worker_pause_ms(Worker *worker, unsigned ms);
 
 /* Waits for worker_go(), worker_cancel() or worker_free(). */
+/* Starts the two that steer and count, which wait for the order as well. False: no threads could be had, and nothing may begin. */
+bool worker_start_helpers(Worker *worker, GError **error);
 WorkerOrder worker_wait_for_order(Worker *worker);
 
 /* Makes the askers of both ends, and has the target watched from now on, as well as that can be had. */

@@ -6,7 +6,8 @@
  * asks both ends until a verdict stands: a failed call does not mean that the domain did not move, and a broken
  * connection means nothing at all. Two more live while a migration may be under way: the *steerer*
  * carries out what the main thread decided, the *counter* reads the numbers; two, so that an abort does not wait for
- * numbers that hang. With `reattach` the caller goes straight to asking both ends, while these two steer what it
+ * numbers that hang. Both are there before it begins, for none may begin that cannot be steered; where threads cannot be had the
+ * job waits, and one that is on the move already gets them as soon as they can (worker_tick()). With `reattach` the caller goes straight to asking both ends, while these two steer what it
  * finds. This file has the threads and the main thread's side; what the caller does before
  * the migration is in prepare.c, what it does after it in settle.c, the steerer in steer.c, the counter in numbers.c.
  *
@@ -398,10 +399,12 @@ static void migrate(Worker *worker, const MigPolicyFacts *facts) {
   worker_post(worker, &(WorkerReport){.kind = WORKER_RETURNED, .error = error});
 }
 
+/* Before the migration there is nothing to steer or to count. */
 static gpointer steerer_thread(gpointer data) {
   Worker *worker = data;
 
-  worker_steer(worker);
+  if (worker_wait_for_order(worker) == WORKER_ORDER_GO)
+    worker_steer(worker);
   worker_unref(worker);
   return NULL;
 }
@@ -409,15 +412,41 @@ static gpointer steerer_thread(gpointer data) {
 static gpointer counter_thread(gpointer data) {
   Worker *worker = data;
 
-  worker_count(worker);
+  if (worker_wait_for_order(worker) == WORKER_ORDER_GO)
+    worker_count(worker);
   worker_unref(worker);
   return NULL;
 }
 
-static void start_thread(Worker *worker, const char *role, GThreadFunc func) {
-  g_autofree char *name = g_strdup_printf("%s-%s", role, worker->name);
+static gpointer caller_thread(gpointer data);
 
-  g_thread_unref(g_thread_new(name, func, worker_ref(worker)));
+typedef enum Role { ROLE_MOVE, ROLE_STEER, ROLE_COUNT, ROLE_END } Role;
+
+static const struct {
+  const char *name;
+  GThreadFunc func;
+} roles[] = {
+    [ROLE_MOVE] = {"move", caller_thread},
+    [ROLE_STEER] = {"steer", steerer_thread},
+    [ROLE_COUNT] = {"count", counter_thread},
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(roles) == ROLE_END);
+
+static bool start_thread(Worker *worker, Role role, GError **error) {
+  g_autofree char *name = g_strdup_printf("%s-%s", roles[role].name, worker->name);
+  GThread *thread = g_thread_try_new(name, roles[role].func, worker_ref(worker), error);
+
+  if (!thread) {
+    worker_unref(worker);
+    g_prefix_error(error, "this node has no threads left: ");
+    return false;
+  }
+  g_thread_unref(thread);
+  return true;
+}
+
+bool worker_start_helpers(Worker *worker, GError **error) {
+  return start_thread(worker, ROLE_STEER, error) && start_thread(worker, ROLE_COUNT, error);
 }
 
 static void end_threads(Worker *worker) {
@@ -429,6 +458,14 @@ static void end_threads(Worker *worker) {
   g_async_queue_push(worker->commands, g_new0(Command, 1));
 }
 
+static void give_order(Worker *worker, WorkerOrder order) {
+  g_mutex_lock(&worker->mutex);
+  if (worker->order == WORKER_ORDER_WAIT)
+    worker->order = order;
+  g_cond_broadcast(&worker->cond);
+  g_mutex_unlock(&worker->mutex);
+}
+
 static gpointer caller_thread(gpointer data) {
   Worker *worker = data;
   MigPolicyFacts facts = {0};
@@ -436,12 +473,13 @@ static gpointer caller_thread(gpointer data) {
   if (worker->reattach)
     worker_watch_ends(worker);
   if (worker->reattach || worker_prepare(worker, &facts)) {
-    start_thread(worker, "steer", steerer_thread);
-    start_thread(worker, "count", counter_thread);
     if (!worker->reattach)
       migrate(worker, &facts);
     worker_settle(worker);
     end_threads(worker);
+  } else {
+    /* One of the helpers may have been started. */
+    give_order(worker, WORKER_ORDER_CANCEL);
   }
   worker_unref(worker);
   return NULL;
@@ -449,9 +487,19 @@ static gpointer caller_thread(gpointer data) {
 
 /* --- the main thread's side --- */
 
+/* Nothing was begun: it waits in the queue, and tries again. Takes `error`. */
+static void refuse_for_threads(Worker *worker, GError *error) {
+  worker_post(worker, &(WorkerReport){.kind = WORKER_REFUSED,
+                                      .cause = MIG_CAUSE_INTERNAL,
+                                      .hold = MIG_HOLD_JOB,
+                                      .reason = WORKER_NO_THREADS,
+                                      .error = error});
+}
+
 Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequest *request,
                      GMainContext *context, WorkerReportFunc report, gpointer user_data) {
   Worker *worker = g_new0(Worker, 1);
+  GError *error = NULL;
 
   worker->refs = 1;
   worker->hypervisor = hypervisor_ref(hypervisor);
@@ -477,16 +525,24 @@ Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequ
   worker->commands = g_async_queue_new_full(g_free);
   g_mutex_init(&worker->mutex);
   g_cond_init(&worker->cond);
-  start_thread(worker, "move", caller_thread);
+  if (request->reattach) {
+    worker->order = WORKER_ORDER_GO;
+    worker->missing = (1U << ROLE_END) - 1;
+    worker_tick(worker);
+  } else if (!start_thread(worker, ROLE_MOVE, &error)) {
+    refuse_for_threads(worker, error);
+  }
   return worker;
 }
 
-static void give_order(Worker *worker, WorkerOrder order) {
-  g_mutex_lock(&worker->mutex);
-  if (worker->order == WORKER_ORDER_WAIT)
-    worker->order = order;
-  g_cond_broadcast(&worker->cond);
-  g_mutex_unlock(&worker->mutex);
+void worker_tick(Worker *worker) {
+  for (Role role = ROLE_MOVE; role < ROLE_END; role++) {
+    if (!(worker->missing & (1U << role)))
+      continue;
+    if (!start_thread(worker, role, NULL))
+      return;
+    worker->missing &= ~(1U << role);
+  }
 }
 
 void worker_go(Worker *worker, const MigPolicy *start, unsigned throttle_initial_pct,

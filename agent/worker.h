@@ -11,6 +11,9 @@
 
 typedef struct Worker Worker;
 
+/* Why a job waits that no threads could be had for: the reason in its report. */
+#define WORKER_NO_THREADS "NO_THREADS"
+
 /* Copied at the start; never changed. */
 typedef struct WorkerRequest {
   const char *name; /* short, for the threads' names */
@@ -81,6 +84,9 @@ typedef void (*WorkerReportFunc)(Worker *worker, const WorkerReport *report, gpo
 /* Starts the threads. Free with worker_free(). */
 Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequest *request,
                      GMainContext *context, WorkerReportFunc report, gpointer user_data);
+
+/* Now and then: threads that could not be had are asked for again. */
+void worker_tick(Worker *worker);
 
 /* No report is delivered any more. The threads end by themselves when their calls return; a migration that is under way
  * goes on in libvirtd. NULL is fine. */

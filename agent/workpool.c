@@ -4,6 +4,7 @@
 #include "agent/workpool.h"
 
 #include "agent/post.h"
+#include "libmigrate/virt/driver.h"
 
 struct WorkPool {
   const WorkOps *ops;
@@ -29,7 +30,8 @@ static void ticket_unref(gpointer data) {
 
   if (!g_atomic_int_dec_and_test(&ticket->refs))
     return;
-  ticket->ops->free(ticket->work);
+  if (ticket->work)
+    ticket->ops->free(ticket->work);
   g_main_context_unref(ticket->context);
   g_free(ticket);
 }
@@ -98,11 +100,25 @@ void work_pool_free(WorkPool *pool) {
   g_free(pool);
 }
 
-bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms) {
+/* Nobody will run it, and nobody is told: who asked still has the work. The pool may keep the ticket until it has a thread. */
+static void take_back(WorkPool *pool, Ticket *ticket) {
+  ticket->pool = NULL;
+  ticket->work = NULL;
+  g_atomic_int_set(&ticket->answered, 1);
+  g_source_destroy(ticket->timer);
+  g_clear_pointer(&ticket->timer, g_source_unref);
+  g_hash_table_remove(pool->waiting, ticket);
+}
+
+bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms, GError **error) {
+  g_autoptr(GError) failure = NULL;
   Ticket *ticket;
 
-  if (g_hash_table_size(pool->waiting) >= pool->waiting_max)
+  if (g_hash_table_size(pool->waiting) >= pool->waiting_max) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
+                "%u requests wait already: libvirtd does not answer", pool->waiting_max);
     return false;
+  }
   ticket = g_new0(Ticket, 1);
   ticket->refs = 1; /* of `waiting` */
   ticket->pool = pool;
@@ -113,6 +129,12 @@ bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms) {
   g_source_set_callback(ticket->timer, time_out, ticket_ref(ticket), ticket_unref);
   g_source_attach(ticket->timer, ticket->context);
   g_hash_table_add(pool->waiting, ticket);
-  g_thread_pool_push(pool->threads, ticket_ref(ticket), NULL);
-  return true;
+  /* It waits for one of the threads that there are. If there is none, it would wait for nothing. */
+  if (g_thread_pool_push(pool->threads, ticket_ref(ticket), &failure) ||
+      g_thread_pool_get_num_threads(pool->threads) > 0)
+    return true;
+  take_back(pool, ticket);
+  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "this node has no threads left: %s",
+              failure->message);
+  return false;
 }

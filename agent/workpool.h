@@ -30,5 +30,6 @@ WorkPool *work_pool_new(const WorkOps *ops, GMainContext *context, unsigned thre
 void work_pool_free(WorkPool *pool);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(WorkPool, work_pool_free)
 
-/* True: `work` is taken, and will be answered within timeout_ms. False: too many wait already, and it was not. */
-bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms);
+/* True: `work` is taken, and will be answered within timeout_ms. False: too many wait already, or no thread can be had, and it was
+ * not taken; the error (MIG_VIRT_ERROR_TIMEOUT) says which. */
+bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms, GError **error);

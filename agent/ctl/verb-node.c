@@ -84,6 +84,17 @@ static void print_pending_changes(Term *term, json_t *pending) {
               text->len > 0 ? "; see handoffctl evaluate" : "");
 }
 
+static void print_damaged(Term *term, json_t *records) {
+  json_t *record;
+  size_t i;
+
+  json_array_foreach (records, i, record)
+    print_field(term, i == 0 ? "damaged" : "",
+                "%s (%s), for domain %s: look at both ends whether it moves, then move the file away",
+                or_dash(json_string_of(record, "path")), or_dash(json_string_of(record, "message")),
+                or_dash(json_string_of(record, "domain_uuid")));
+}
+
 static void print_node(Term *term, json_t *node) {
   print_field(term, "node", "%s", or_dash(json_string_of(node, "hostname")));
   print_field(term, "agent", "%s, up since %s", or_dash(json_string_of(node, "agent_version")),
@@ -105,6 +116,7 @@ static void print_node(Term *term, json_t *node) {
   print_cordon(term, json_object_get(node, "cordon"));
   print_drain(term, json_object_get(node, "drain"));
   print_hanging(term, json_object_get(node, "hanging"));
+  print_damaged(term, json_object_get(node, "damaged_records"));
   print_pending_changes(term, json_object_get(node, "pending_changes"));
   print_targets(term, json_object_get(node, "targets"));
   print_strings(term, "policies", json_object_get(node, "policies"));

@@ -13,26 +13,53 @@
  * some already: an attempt that was begun while the link was cut asks again ever more seldom, and would notice
  * late that the link is back.
  *
- * Closing is the same backwards: virConnectClose() waits for the server's answer, so the last reference gives
- * the connection to a thread which ends when the server answers or keepalive gives it up.
+ * All that hang together take threads and sockets, so there is a limit on them, and whoever is told to connect to
+ * addresses where nobody answers could reach it. That must cut off no one else. So each *standing* has places of its own:
+ * this node's libvirtd has no limit but that of its URI; what the configuration names comes next, then what has answered
+ * before. The rest are strangers. They are asked for a way over the network first, which takes PROBE_MS and not the
+ * minutes of TCP, one host has few of their places, and who finds none waits for one for as long as it has time.
  *
- * Locks: opener->lock guards the list and every attempt's fields. It is never held while libvirt is called.
+ * Closing is the same backwards: virConnectClose() waits for the server's answer, so the last reference gives
+ * the connection to a thread which ends when the server answers or keepalive gives it up. Where no thread can be had the
+ * connection waits in a list, for whoever comes by next: an open, a close, the event loop's next turn.
+ *
+ * Locks: opener->lock guards the lists and every attempt's fields. It is never held while libvirt is called.
  */
 
-#define ABANDONED_MAX         64
-#define ABANDONED_PER_URI_MAX 4
-#define FRESH_USEC            (4 * G_USEC_PER_SEC)
+#define ABANDONED_PER_URI_MAX  4
+#define ABANDONED_PER_HOST_MAX 8 /* of a stranger */
+#define ANSWERED_MAX           64
+#define FRESH_USEC             (4 * G_USEC_PER_SEC)
+#define PROBE_MS               8000 /* three packets, should the first two be lost */
+
+typedef enum Standing { STANDING_OWN, STANDING_CONFIGURED, STANDING_ANSWERED, STANDING_STRANGER } Standing;
+
+static const struct {
+  unsigned abandoned_max;
+  const char *whom;
+} standings[] = {
+    [STANDING_OWN] = {G_MAXUINT, "this node"},
+    [STANDING_CONFIGURED] = {128, "configured hosts"},
+    [STANDING_ANSWERED] = {64, "hosts that answered before"},
+    [STANDING_STRANGER] = {48, "hosts that never answered"},
+};
 
 struct MigOpener {
   gint refs; /* the driver's, each connection's, each attempt's */
   GMutex lock;
   GCond done;
   GPtrArray *abandoned; /* of Attempt, borrowed: an attempt leaves it before its thread ends */
+  GPtrArray *unclosed;  /* of virConnectPtr: no thread could be had to close them */
+  char *own_uri;        /* or NULL: nobody said */
+  GHashTable *configured;
+  GPtrArray *answered; /* URIs, the last one to answer last */
 };
 
 typedef struct Attempt {
   MigOpener *opener;
   char *uri;
+  char *host; /* of a stranger: whose places it takes */
+  Standing standing;
   gint64 begun_usec;
   bool waited_for; /* else it is in the list, or done */
   bool ended;
@@ -48,6 +75,9 @@ MigOpener *mig_opener_new(void) {
   g_mutex_init(&opener->lock);
   g_cond_init(&opener->done);
   opener->abandoned = g_ptr_array_new();
+  opener->unclosed = g_ptr_array_new();
+  opener->configured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+  opener->answered = g_ptr_array_new_with_free_func(g_free);
   return opener;
 }
 
@@ -60,27 +90,91 @@ void mig_opener_unref(MigOpener *opener) {
   if (!opener || !g_atomic_int_dec_and_test(&opener->refs))
     return;
   g_ptr_array_unref(opener->abandoned);
+  g_ptr_array_unref(opener->unclosed);
+  g_ptr_array_unref(opener->answered);
+  g_hash_table_unref(opener->configured);
+  g_free(opener->own_uri);
   g_cond_clear(&opener->done);
   g_mutex_clear(&opener->lock);
   g_free(opener);
 }
 
+void mig_opener_prefer(MigOpener *opener, const char *own_uri, const char *const *uris) {
+  g_mutex_lock(&opener->lock);
+  g_free(opener->own_uri);
+  opener->own_uri = g_strdup(own_uri);
+  g_hash_table_remove_all(opener->configured);
+  for (; uris && *uris; uris++)
+    g_hash_table_add(opener->configured, g_strdup(*uris));
+  g_mutex_unlock(&opener->lock);
+}
+
+/* --- closing --- */
+
+typedef struct Closing {
+  MigOpener *opener;
+  virConnectPtr vir;
+} Closing;
+
 static gpointer close_thread(gpointer data) {
-  virConnectClose(data);
+  g_autofree Closing *closing = data;
+
+  virConnectClose(closing->vir);
+  mig_opener_unref(closing->opener);
   return NULL;
 }
 
-void mig_close_aside(virConnectPtr vir) {
-  if (vir)
-    g_thread_unref(g_thread_new("libvirt-close", close_thread, vir));
+static virConnectPtr take_unclosed(MigOpener *opener) {
+  virConnectPtr vir = NULL;
+
+  g_mutex_lock(&opener->lock);
+  if (opener->unclosed->len > 0)
+    vir = g_ptr_array_remove_index_fast(opener->unclosed, 0);
+  g_mutex_unlock(&opener->lock);
+  return vir;
 }
 
+static void put_unclosed(MigOpener *opener, virConnectPtr vir) {
+  g_mutex_lock(&opener->lock);
+  g_ptr_array_add(opener->unclosed, vir);
+  g_mutex_unlock(&opener->lock);
+}
+
+void mig_opener_close_rest(MigOpener *opener) {
+  virConnectPtr vir;
+
+  while ((vir = take_unclosed(opener))) {
+    Closing *closing = g_new0(Closing, 1);
+    GThread *thread;
+
+    *closing = (Closing){mig_opener_ref(opener), vir};
+    thread = g_thread_try_new("libvirt-close", close_thread, closing, NULL);
+    if (!thread) {
+      put_unclosed(opener, vir);
+      g_free(closing);
+      mig_opener_unref(opener);
+      return;
+    }
+    g_thread_unref(thread);
+  }
+}
+
+void mig_close_aside(MigOpener *opener, virConnectPtr vir) {
+  if (!vir)
+    return;
+  put_unclosed(opener, vir);
+  mig_opener_close_rest(opener);
+}
+
+/* --- an attempt --- */
+
 static void attempt_free(Attempt *attempt) {
-  mig_close_aside(attempt->vir);
+  mig_close_aside(attempt->opener, attempt->vir);
   mig_event_sink_unref(attempt->sink);
   g_clear_error(&attempt->error);
   mig_opener_unref(attempt->opener);
   g_free(attempt->uri);
+  g_free(attempt->host);
   g_free(attempt);
 }
 
@@ -89,11 +183,24 @@ static int no_credentials(virConnectCredentialPtr credentials, unsigned n, void 
   return -1;
 }
 
-static virConnectPtr connect(const char *uri, MigEventSink *sink, GError **error) {
+/* What only ssh's own configuration leads to is not looked for. */
+static bool may_probe(const Attempt *attempt) {
+  size_t scheme = strcspn(attempt->uri, ":");
+
+  return attempt->standing == STANDING_STRANGER && !g_strstr_len(attempt->uri, (gssize)scheme, "ssh");
+}
+
+static virConnectPtr connect(const Attempt *attempt, GError **error) {
+  const char *uri = attempt->uri;
   int types[] = {VIR_CRED_AUTHNAME, VIR_CRED_PASSPHRASE};
   virConnectAuth auth = {types, G_N_ELEMENTS(types), no_credentials, NULL};
-  virConnectPtr vir = virConnectOpenAuth(uri, &auth, 0);
+  virConnectPtr vir;
 
+  if (may_probe(attempt) && !mig_libvirt_reachable(NULL, uri, PROBE_MS, error)) {
+    g_prefix_error(error, "cannot connect to %s: ", uri);
+    return NULL;
+  }
+  vir = virConnectOpenAuth(uri, &auth, 0);
   if (!vir) {
     mig_virt_error_take(error, "cannot connect to %s", uri);
     return NULL;
@@ -108,33 +215,45 @@ static virConnectPtr connect(const char *uri, MigEventSink *sink, GError **error
     }
     virResetLastError();
   }
-  if (sink && !mig_events_register(vir, sink, error)) {
+  if (attempt->sink && !mig_events_register(vir, attempt->sink, error)) {
     g_prefix_error(error, "%s: ", uri);
     goto fail;
   }
   return vir;
 
 fail:
-  mig_close_aside(vir);
+  mig_close_aside(attempt->opener, vir);
   return NULL;
+}
+
+/* With the lock held. */
+static void note_answered(MigOpener *opener, const char *uri) {
+  guint at;
+
+  if (g_ptr_array_find_with_equal_func(opener->answered, uri, g_str_equal, &at))
+    g_ptr_array_remove_index(opener->answered, at);
+  else if (opener->answered->len >= ANSWERED_MAX)
+    g_ptr_array_remove_index(opener->answered, 0);
+  g_ptr_array_add(opener->answered, g_strdup(uri));
 }
 
 static gpointer attempt_thread(gpointer data) {
   Attempt *attempt = data;
   MigOpener *opener = attempt->opener;
   g_autoptr(GError) error = NULL;
-  virConnectPtr vir = connect(attempt->uri, attempt->sink, &error);
+  virConnectPtr vir = connect(attempt, &error);
   bool waited_for;
 
   g_mutex_lock(&opener->lock);
   attempt->vir = vir;
   attempt->error = g_steal_pointer(&error);
   attempt->ended = true;
+  if (vir)
+    note_answered(opener, attempt->uri);
   waited_for = attempt->waited_for;
-  if (waited_for)
-    g_cond_broadcast(&opener->done);
-  else
+  if (!waited_for)
     g_ptr_array_remove_fast(opener->abandoned, attempt);
+  g_cond_broadcast(&opener->done); /* for who waits for it, or for a place */
   g_mutex_unlock(&opener->lock);
 
   if (!waited_for)
@@ -164,6 +283,87 @@ static Attempt *take_over(MigOpener *opener, const char *uri, bool with_events) 
   return g_ptr_array_remove_index_fast(opener->abandoned, youngest);
 }
 
+/* With the lock held. */
+static Standing standing_of(const MigOpener *opener, const char *uri) {
+  if (g_strcmp0(opener->own_uri, uri) == 0)
+    return STANDING_OWN;
+  if (g_hash_table_contains(opener->configured, uri))
+    return STANDING_CONFIGURED;
+  return g_ptr_array_find_with_equal_func(opener->answered, uri, g_str_equal, NULL) ? STANDING_ANSWERED
+                                                                                    : STANDING_STRANGER;
+}
+
+static char *host_of(const char *uri) {
+  g_autoptr(GUri) parsed = g_uri_parse(uri, G_URI_FLAGS_NONE, NULL);
+  const char *host = parsed ? g_uri_get_host(parsed) : NULL;
+
+  return g_ascii_strdown(host && *host ? host : uri, -1);
+}
+
+/* With the lock held. */
+static bool has_place(const MigOpener *opener, const Attempt *attempt, GError **error) {
+  unsigned same = 0, same_host = 0;
+
+  for (guint i = 0; i < opener->abandoned->len; i++) {
+    const Attempt *other = g_ptr_array_index(opener->abandoned, i);
+
+    same += other->standing == attempt->standing;
+    same_host += other->standing == STANDING_STRANGER && g_strcmp0(other->host, attempt->host) == 0;
+  }
+  if (attempt->standing == STANDING_STRANGER && same_host >= ABANDONED_PER_HOST_MAX) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
+                "cannot connect to %s: %u connections to %s hang already", attempt->uri, same_host,
+                attempt->host);
+    return false;
+  }
+  if (same < standings[attempt->standing].abandoned_max)
+    return true;
+  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
+              "cannot connect to %s: %u connections to %s hang already", attempt->uri, same,
+              standings[attempt->standing].whom);
+  return false;
+}
+
+static Attempt *attempt_new(MigOpener *opener, const char *uri, bool with_events) {
+  Attempt *attempt = g_new0(Attempt, 1);
+
+  attempt->opener = mig_opener_ref(opener);
+  attempt->uri = g_strdup(uri);
+  attempt->host = host_of(uri);
+  attempt->sink = with_events ? mig_event_sink_new(NULL, NULL) : NULL;
+  return attempt;
+}
+
+/* One of before, or a new one, which waits for a place. NULL: none became free. */
+static Attempt *attempt_get(MigOpener *opener, const char *uri, bool with_events, gint64 deadline,
+                            bool *ret_is_new, GError **error) {
+  Attempt *fresh = attempt_new(opener, uri, with_events), *attempt;
+  g_autoptr(GError) full = NULL;
+
+  g_mutex_lock(&opener->lock);
+  for (;;) {
+    attempt = take_over(opener, uri, with_events);
+    fresh->standing = standing_of(opener, uri);
+    g_clear_error(&full);
+    if (attempt || has_place(opener, fresh, &full) ||
+        !g_cond_wait_until(&opener->done, &opener->lock, deadline))
+      break;
+  }
+  *ret_is_new = !attempt && !full;
+  if (*ret_is_new) {
+    attempt = g_steal_pointer(&fresh);
+    attempt->begun_usec = g_get_monotonic_time();
+  }
+  if (attempt)
+    attempt->waited_for = true;
+  g_mutex_unlock(&opener->lock);
+  if (fresh)
+    attempt_free(fresh);
+  if (!attempt)
+    g_propagate_error(error, g_steal_pointer(&full));
+  return attempt;
+}
+
 virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned timeout_ms,
                                  MigVirtEventFunc events, gpointer user_data, MigEventSink **ret_sink,
                                  GError **error) {
@@ -177,34 +377,22 @@ virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned ti
     return NULL;
   }
 
-  g_mutex_lock(&opener->lock);
-  attempt = take_over(opener, uri, ret_sink != NULL);
-  if (!attempt && opener->abandoned->len >= ABANDONED_MAX) {
-    g_mutex_unlock(&opener->lock);
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-                "cannot connect to %s: %d connections to other hosts hang already", uri, ABANDONED_MAX);
+  mig_opener_close_rest(opener);
+  attempt = attempt_get(opener, uri, ret_sink != NULL, deadline, &is_new, error);
+  if (!attempt)
     return NULL;
-  }
-  if (!attempt) {
-    is_new = true;
-    attempt = g_new0(Attempt, 1);
-    attempt->opener = mig_opener_ref(opener);
-    attempt->uri = g_strdup(uri);
-    attempt->begun_usec = g_get_monotonic_time();
-    attempt->sink = ret_sink ? mig_event_sink_new(NULL, NULL) : NULL;
-  }
-  attempt->waited_for = true;
-  g_mutex_unlock(&opener->lock);
 
   /* Before the thread runs, so that no event is lost between the subscription and the return. */
   if (attempt->sink)
     mig_event_sink_set(attempt->sink, events, user_data);
   if (is_new) {
-    GThread *thread = g_thread_try_new("libvirt-open", attempt_thread, attempt, error);
+    g_autoptr(GError) failure = NULL;
+    GThread *thread = g_thread_try_new("libvirt-open", attempt_thread, attempt, &failure);
 
     if (!thread) {
       attempt_free(attempt);
-      g_prefix_error(error, "cannot connect to %s: ", uri);
+      g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
+                  "cannot connect to %s: this node has no threads left: %s", uri, failure->message);
       return NULL;
     }
     g_thread_unref(thread);

@@ -181,6 +181,10 @@ typedef void (*MigVirtEventFunc)(const MigVirtEvent *event, gpointer user_data);
 typedef struct MigDriverOps {
   const char *name;
 
+  /* May be NULL. Which URI is this node's own, and which the configuration names (NULL-terminated): connections to other hosts
+   * that hang, however many, shall not keep these from being opened. Replaces what was said before. */
+  void (*prefer)(MigDriver *driver, const char *own_uri, const char *const *uris);
+
   /* Connects, for at most timeout_ms. `events` may be NULL. Owned by the caller: close(). */
   MigConn *(*open)(MigDriver *driver, const char *uri, unsigned timeout_ms, MigVirtEventFunc events,
                    gpointer user_data, GError **error);

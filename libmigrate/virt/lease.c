@@ -31,7 +31,7 @@ void mig_conn_unref(MigConn *conn) {
 
   /* Nobody holds a lease any more, so all are idle. libvirt frees the event registrations with the connection. */
   for (guint i = 0; i < conn->idle->len; i++)
-    mig_close_aside(g_ptr_array_index(conn->idle, i));
+    mig_close_aside(conn->opener, g_ptr_array_index(conn->idle, i));
   g_ptr_array_unref(conn->idle);
   g_mutex_clear(&conn->lock);
   mig_event_sink_unref(conn->sink);
@@ -81,7 +81,7 @@ void mig_lease_clear(MigLease *lease) {
     g_ptr_array_add(conn->idle, vir);
   g_mutex_unlock(&conn->lock);
   if (!keep)
-    mig_close_aside(vir);
+    mig_close_aside(conn->opener, vir);
 
   lease->conn = NULL;
   lease->vir = NULL;

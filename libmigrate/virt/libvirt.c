@@ -16,9 +16,11 @@ static void ignore_error(void *data, virErrorPtr error) {
 static gpointer event_thread(gpointer data) {
   LibvirtDriver *self = data;
 
-  while (!g_atomic_int_get(&self->stop))
+  while (!g_atomic_int_get(&self->stop)) {
     if (virEventRunDefaultImpl() < 0)
       virResetLastError();
+    mig_opener_close_rest(self->opener);
+  }
   return NULL;
 }
 
@@ -29,6 +31,10 @@ static MigConn *libvirt_open(MigDriver *driver, const char *uri, unsigned timeou
   virConnectPtr vir = mig_opener_connect(opener, uri, timeout_ms, events, user_data, &sink, error);
 
   return vir ? mig_conn_new(opener, uri, vir, sink) : NULL;
+}
+
+static void libvirt_prefer(MigDriver *driver, const char *own_uri, const char *const *uris) {
+  mig_opener_prefer(((LibvirtDriver *)driver)->opener, own_uri, uris);
 }
 
 static void libvirt_close(MigConn *conn) {
@@ -60,6 +66,7 @@ static void libvirt_free(MigDriver *driver) {
 
 static const MigDriverOps ops = {
     .name = "libvirt",
+    .prefer = libvirt_prefer,
     .open = libvirt_open,
     .close = libvirt_close,
     .is_alive = libvirt_is_alive,
@@ -105,9 +112,11 @@ MigDriver *mig_driver_libvirt_new(GError **error) {
 
   self = g_new0(LibvirtDriver, 1);
   self->driver.ops = &ops;
-  self->thread = g_thread_try_new("libvirt-events", event_thread, self, error);
-  if (!self->thread)
-    return NULL;
   self->opener = mig_opener_new();
+  self->thread = g_thread_try_new("libvirt-events", event_thread, self, error);
+  if (!self->thread) {
+    mig_opener_unref(self->opener);
+    return NULL;
+  }
   return &g_steal_pointer(&self)->driver;
 }

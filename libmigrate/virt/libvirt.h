@@ -230,7 +230,12 @@ void mig_opener_unref(MigOpener *opener); /* opens that hang are left behind and
 virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned timeout_ms,
                                  MigVirtEventFunc events, gpointer user_data, MigEventSink **ret_sink,
                                  GError **error);
-void mig_close_aside(virConnectPtr vir);
+/* Whose connections come first: see MigDriverOps.prefer. */
+void mig_opener_prefer(MigOpener *opener, const char *own_uri, const char *const *uris);
+/* Takes `vir`, and closes it on a thread: now, or when one can be had. */
+void mig_close_aside(MigOpener *opener, virConnectPtr vir);
+/* Those that no thread could be had for. Now and then. */
+void mig_opener_close_rest(MigOpener *opener);
 
 /* How the domain stands now. NO_DOMAIN: it went in between. */
 bool mig_read_status(virDomainPtr domain, const char *uuid, MigDomainStatus *ret_status, GError **error);

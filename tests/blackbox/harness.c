@@ -245,6 +245,7 @@ static void run_daemon(Bb *bb, const char *notify_path) {
   const char *program = g_getenv("HANDOFFD_FAKE");
   g_autofree char *clock = g_build_filename(bb->directory, "clock", NULL);
   g_autofree char *disk = disk_path(bb);
+  g_autofree char *threads = g_build_filename(bb->directory, "threads", NULL);
   g_autofree char *bus = g_strdup_printf("unix:path=%s/bus", bb->directory);
   int log = open(bb->log, O_WRONLY | O_CREAT | O_APPEND, 0644);
 
@@ -257,6 +258,7 @@ static void run_daemon(Bb *bb, const char *notify_path) {
   setenv("FAKE_CLOCK", clock, 1);
   setenv("FAKE_CONTROL", bb->control, 1);
   setenv("FAKE_DISK", disk, 1);
+  setenv("FAKE_THREADS", threads, 1);
   unsetenv("WATCHDOG_USEC");
   unsetenv("JOURNAL_STREAM");
   unsetenv("LISTEN_FDS");

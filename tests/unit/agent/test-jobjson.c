@@ -2,6 +2,7 @@
 /* A job as JSON: the record keeps all that matters, the wire shows what the interface says. */
 #include "agent/jobjson.h"
 
+#include "agent/store.h"
 #include "proto/idl.h"
 #include "proto/interface.h"
 #include "tests/unit/core/rows.h"
@@ -613,6 +614,123 @@ static void only_what_is_given_counts_as_set(void **state) {
 
 #define ADD(function) tests_add(&tests, #function, function, NULL)
 
+/* --- the largest --- */
+
+/* Control characters, of which each becomes six bytes of JSON: the worst that a text can be. */
+static char *worst(size_t length) {
+  return g_strnfill(length, '\x01');
+}
+
+static void fill_with_the_worst(Job *job) {
+  g_autofree char *text = worst(3 * JOB_TEXT_MAX), *path = worst(JOB_PATH_MAX), *word = worst(JOB_WORD_MAX);
+  const MigImage image = {.path = path, .pool = word, .volume = word, .format = word};
+
+  job->request_key = worst(JOB_NAME_MAX);
+  job->request_digest = worst(JOB_NAME_MAX);
+  job->domain_name = worst(JOB_NAME_MAX);
+  strcpy(job->domain_uuid, "e47a3cb2-3cf1-43db-8764-d2f9d88cca43");
+  job->target_name = worst(JOB_NAME_MAX);
+  job->target_uri = worst(JOB_URI_MAX);
+  job->migrate_uri = worst(JOB_URI_MAX);
+  job->policy_name = worst(JOB_NAME_MAX);
+  job->policy_matched = worst(JOB_NAME_MAX);
+  job->drain_id = worst(JOB_NAME_MAX);
+  job->direction = MIG_DIRECTION_INCOMING;
+  job->lease = job_lease_new();
+  job->lease->source = worst(JOB_URI_MAX);
+  job->lease->leased = true;
+  for (int i = 0; i < JOB_IMAGES_MAX; i++) {
+    job_lease_add_image(job->lease, word, &image);
+    ((JobImage *)job->lease->images->pdata[i])->state = JOB_IMAGE_MADE; /* they are in it twice */
+  }
+  for (int i = 0; i < JOB_EVENTS_MAX + 50; i++)
+    job_add_event(job, "warning", MIG_CAUSE_LINK_LOST, "%s", text);
+  for (int i = 0; i < MIG_FINDINGS_MAX; i++)
+    job_add_finding(job, "TARGET_MEMORY", true, true, text, text);
+  job_note_failure(job, MIG_CAUSE_LINK_LOST, NULL, "%s", text);
+  job->failure.libvirt_message = job_copy_text(text);
+  job_set_evidence(job, text);
+  job_set_next_action(job, text);
+  job->have_plan = job->have_sample = true;
+}
+
+/* What is written can be read: whatever a job was given, and whatever was said of it. */
+static void the_largest_job_that_is_accepted_can_be_read_back(void **state) {
+  g_autoptr(Job) job = job_new();
+  g_autoptr(Job) back = NULL;
+  json_t *record;
+  size_t bytes;
+
+  fill_with_the_worst(job);
+  assert_true(job_check_limits(job, NULL));
+  record = job_to_record(job, BOOT);
+  bytes = json_dumpb(record, NULL, 0, JSON_COMPACT);
+  printf("# the largest record has %zu KiB\n", bytes / 1024);
+  /* With room for what later agents may add. */
+  assert_in_range(bytes, 1024 * 1024, STORE_RECORD_BYTES_MAX / 4 * 3);
+  back = read_back(record, BOOT);
+  assert_int_equal(back->events->len, JOB_EVENTS_MAX);
+  assert_int_equal(back->lease->images->len, JOB_IMAGES_MAX);
+  json_decref(record);
+}
+
+static void a_text_is_cut_between_two_characters(void **state) {
+  g_autoptr(GString) text = g_string_new("x");
+  g_autofree char *cut = NULL, *again = NULL;
+
+  while (text->len < 2 * JOB_TEXT_MAX)
+    g_string_append(text, "\xe2\x82\xac");
+  cut = job_copy_text(text->str);
+  assert_true(strlen(cut) <= JOB_TEXT_MAX && strlen(cut) > JOB_TEXT_MAX - 6);
+  assert_true(g_utf8_validate(cut, -1, NULL));
+  assert_true(g_str_has_suffix(cut, "\xe2\x82\xac\xe2\x80\xa6"));
+  again = job_copy_text(cut);
+  assert_string_equal(cut, again);
+}
+
+typedef struct Given {
+  const char *name;
+  size_t offset; /* of the text in Job */
+  size_t max;
+} Given;
+
+static const Given givens[] = {
+    {"domain's name", offsetof(Job, domain_name), JOB_NAME_MAX},
+    {"target's name", offsetof(Job, target_name), JOB_NAME_MAX},
+    {"target's URI", offsetof(Job, target_uri), JOB_URI_MAX},
+    {"migrate_uri", offsetof(Job, migrate_uri), JOB_URI_MAX},
+    {"policy's name", offsetof(Job, policy_name), JOB_NAME_MAX},
+    {"request key", offsetof(Job, request_key), JOB_NAME_MAX},
+};
+
+static void what_is_longer_than_is_kept_is_refused_by_name(void **state) {
+  const Given *row = *state;
+  g_autoptr(Job) job = job_new();
+  g_autoptr(GError) error = NULL;
+  char **text = (char **)((char *)job + row->offset);
+
+  *text = worst(row->max);
+  assert_true(job_check_limits(job, NULL));
+  g_free(*text);
+  *text = worst(row->max + 1);
+  assert_false(job_check_limits(job, &error));
+  assert_non_null(strstr(error->message, row->name));
+}
+
+static void no_lease_keeps_more_images_than_a_record_may_have(void **state) {
+  const MigImage image = {.path = "/d", .format = "raw"};
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Job) job = job_new();
+
+  job->lease = job_lease_new();
+  for (int i = 0; i < JOB_IMAGES_MAX; i++)
+    job_lease_add_image(job->lease, "vda", &image);
+  assert_true(job_check_limits(job, NULL));
+  job_lease_add_image(job->lease, "vda", &image);
+  assert_false(job_check_limits(job, &error));
+  assert_non_null(strstr(error->message, "257 disk images"));
+}
+
 int main(void) {
   Tests tests = {0};
 
@@ -625,6 +743,10 @@ int main(void) {
   ADD(what_the_monitor_asked_for_is_kept);
   ADD(a_record_of_an_older_agent_knows_nothing_of_before);
   ADD(numbers_too_large_for_the_wire_are_cut);
+  ADD(the_largest_job_that_is_accepted_can_be_read_back);
+  ADD(a_text_is_cut_between_two_characters);
+  ADD(no_lease_keeps_more_images_than_a_record_may_have);
+  TESTS_ADD_ROWS(&tests, what_is_longer_than_is_kept_is_refused_by_name, givens);
   TESTS_ADD_ROWS(&tests, test_damage, damages);
   ADD(each_member_of_a_record_may_be_of_any_type);
   TESTS_ADD_ROWS(&tests, test_view, views);

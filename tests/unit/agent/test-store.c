@@ -263,8 +263,9 @@ static void an_empty_directory_is_fine(void **state) {
 
 static void what_is_no_record_is_set_aside(void **state) {
   Place *place = *state;
-  g_autofree char *huge = g_strnfill(1100 * 1024, ' ');
+  g_autofree char *huge = path_of(place, "huge.json");
   g_autofree char *loaded = NULL, *again = NULL, *directory = path_of(place, "dir.json");
+  g_autofree char *bad_empty = path_of(place, "empty.json.bad");
   static const char *const bad[] = {"torn", "empty", "twice", "trailing", "nul", "huge", "dir"};
 
   put(place, "good.json", "{\"n\":1}");
@@ -273,7 +274,8 @@ static void what_is_no_record_is_set_aside(void **state) {
   put(place, "twice.json", "{\"n\":1,\"n\":2}");
   put(place, "trailing.json", "{\"n\":1}garbage");
   put(place, "nul.json", "{\"n\":\"\\u0000\"}");
-  put(place, "huge.json", huge);
+  put(place, "huge.json", "{}");
+  assert_int_equal(truncate(huge, STORE_READ_BYTES_MAX + 1), 0);
   assert_int_equal(g_mkdir(directory, 0700), 0);
   put(place, "written.json.tmp", "{}");
   put(place, "README", "not ours");
@@ -289,11 +291,46 @@ static void what_is_no_record_is_set_aside(void **state) {
   assert_false(exists(place, "written.json.tmp"));
   assert_true(exists(place, "README"));
 
-  /* Once is enough. */
+  /* It is told at each start, until it is moved away or there is a record again. */
+  put(place, "torn.json", "{\"n\":1}");
+  g_remove(bad_empty);
   store_close(place->store);
   place->store = store_open(place->directory, place->context, NULL);
   again = load(place);
-  assert_string_equal(again, "good");
+  assert_string_equal(again, "dir! good huge! nul! torn trailing! twice!");
+}
+
+static void what_could_not_be_read_is_not_written(void **state) {
+  Place *place = *state;
+  g_autofree char *fits = g_strnfill(STORE_RECORD_BYTES_MAX - 10, 'x'), *loaded = NULL;
+  g_autofree char *too_large = g_strnfill(STORE_RECORD_BYTES_MAX, 'x');
+
+  write_n(place, "a", 1);
+  store_write(place->store, "b", json_pack("{ss}", "n", fits), on_done, place);
+  await_done(place, "a b ");
+  store_write(place->store, "a", json_pack("{ss}", "n", too_large), on_done, place);
+  await_done(place, "a b a! ");
+  assert_int_equal(read_n(place, "a.json"), 1);
+  loaded = load(place);
+  assert_string_equal(loaded, "a b");
+}
+
+static void a_file_is_found_under_either_name(void **state) {
+  Place *place = *state;
+  g_autofree char *bad = path_of(place, "a.json.bad"), *good = path_of(place, "a.json");
+  g_autofree char *none = store_find_file(place->store, "a"), *first = NULL, *second = NULL, *text = NULL;
+  size_t size;
+
+  assert_null(none);
+  put(place, "a.json.bad", "torn");
+  first = store_find_file(place->store, "a");
+  assert_string_equal(first, bad);
+  text = store_read_text(place->store, "a", &size);
+  assert_string_equal(text, "torn");
+  assert_int_equal(size, 4);
+  put(place, "a.json", "{}");
+  second = store_find_file(place->store, "a");
+  assert_string_equal(second, good);
 }
 
 static void a_link_is_no_record(void **state) {
@@ -333,6 +370,8 @@ int main(void) {
   ADD(records_are_read_back);
   ADD(an_empty_directory_is_fine);
   ADD(what_is_no_record_is_set_aside);
+  ADD(what_could_not_be_read_is_not_written);
+  ADD(a_file_is_found_under_either_name);
   ADD(a_link_is_no_record);
   ADD(a_pipe_is_not_waited_for);
   for (size_t i = 0; i < tests.count; i++) {

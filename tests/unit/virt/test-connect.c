@@ -454,6 +454,156 @@ static void where_only_a_connection_can_tell_the_way_counts_as_there(void **stat
     assert_true(driver->ops->reachable(driver, uris[i], 100, NULL));
 }
 
+/* --- many that do not answer --- */
+
+/* Nobody accepts, and the kernel says that they are connected to: so many as a hostile caller likes, at all addresses of
+ * loopback. */
+static int deaf_hosts(unsigned *ret_port) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  socklen_t size = sizeof address;
+
+  assert_true(fd >= 0);
+  assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+  assert_int_equal(listen(fd, 1024), 0);
+  assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+  *ret_port = ntohs(address.sin_port);
+  return fd;
+}
+
+/* On host 127.1.x.y, at a path that makes it another URI. */
+static char *deaf_uri(unsigned port, unsigned host, unsigned i) {
+  return g_strdup_printf("qemu+tcp://127.1.%u.%u:%u/system?n=%u", host / 200, host % 200 + 1, port, i);
+}
+
+/* NULL: it was begun, and hangs. Else what was said instead. */
+static char *open_in_vain(const char *uri) {
+  g_autoptr(GError) error = NULL;
+
+  assert_null(driver->ops->open(driver, uri, 20, NULL, NULL, &error));
+  assert_int_equal(error->code, MIG_VIRT_ERROR_TIMEOUT);
+  assert_non_null(strstr(error->message, uri));
+  return strstr(error->message, "hang already") ? g_strdup(error->message) : NULL;
+}
+
+typedef struct Flood {
+  int fd;
+  unsigned port, hanging;
+} Flood;
+
+#define ANSWERED_BEFORE "test:///default"
+
+/* Until there is no place for another. */
+static void flood_begin(Flood *flood, const char *own_uri, const char *const *configured) {
+  char *said = NULL;
+  MigConn *conn;
+
+  flood->fd = deaf_hosts(&flood->port);
+  driver->ops->prefer(driver, own_uri, configured);
+  conn = driver->ops->open(driver, ANSWERED_BEFORE, 5000, NULL, NULL, NULL);
+  assert_non_null(conn);
+  driver->ops->close(conn);
+  for (flood->hanging = 0; !said && flood->hanging < 200; flood->hanging++) {
+    g_autofree char *uri = deaf_uri(flood->port, flood->hanging, 0);
+
+    said = open_in_vain(uri);
+  }
+  if (!said)
+    fail_msg("no limit was met with %u connections that hang", flood->hanging);
+  g_free(said);
+}
+
+static void flood_end(Flood *flood) {
+  close(flood->fd); /* which ends those that hang there */
+  driver->ops->prefer(driver, NULL, NULL);
+}
+
+static void the_node_s_own_connection_opens_beside_any_number_that_hang(void **state) {
+  g_autofree char *file = g_strdup_printf("test://%s/own.xml", g_get_tmp_dir());
+  g_autofree char *path = g_build_filename(g_get_tmp_dir(), "own.xml", NULL);
+  g_autoptr(GError) error = NULL;
+  Flood flood;
+  MigConn *conn;
+
+  assert_true(g_file_set_contents(path, "<node/>", -1, NULL));
+  flood_begin(&flood, file, NULL);
+  conn = driver->ops->open(driver, file, 5000, NULL, NULL, &error);
+  if (!conn)
+    fail_msg("%s", error->message);
+  driver->ops->close(conn);
+  flood_end(&flood);
+  unlink(path);
+}
+
+static void a_configured_target_and_one_that_answered_before_open_beside_them(void **state) {
+  g_autofree char *file = g_strdup_printf("test://%s/configured.xml", g_get_tmp_dir());
+  g_autofree char *path = g_build_filename(g_get_tmp_dir(), "configured.xml", NULL);
+  const char *const configured[] = {file, NULL};
+  const char *const uris[] = {file, ANSWERED_BEFORE};
+  Flood flood;
+
+  assert_true(g_file_set_contents(path, "<node/>", -1, NULL));
+  flood_begin(&flood, "test:///nowhere", configured);
+  for (size_t i = 0; i < G_N_ELEMENTS(uris); i++) {
+    g_autoptr(GError) error = NULL;
+    MigConn *conn = driver->ops->open(driver, uris[i], 5000, NULL, NULL, &error);
+
+    if (!conn)
+      fail_msg("%s", error->message);
+    driver->ops->close(conn);
+  }
+  flood_end(&flood);
+  unlink(path);
+}
+
+static gpointer close_soon(gpointer fd) {
+  g_usleep(200 * 1000);
+  /* Whoever hung there is told that nobody is. */
+  close(GPOINTER_TO_INT(fd));
+  return NULL;
+}
+
+static void a_stranger_waits_for_a_place(void **state) {
+  g_autofree char *file = g_strdup_printf("test://%s/stranger.xml", g_get_tmp_dir());
+  g_autofree char *path = g_build_filename(g_get_tmp_dir(), "stranger.xml", NULL);
+  g_autoptr(GError) error = NULL;
+  GThread *closer;
+  Flood flood;
+  MigConn *conn;
+
+  assert_true(g_file_set_contents(path, "<node/>", -1, NULL));
+  flood_begin(&flood, "test:///nowhere", NULL);
+  g_free(open_in_vain(file));
+  closer = g_thread_new("closer", close_soon, GINT_TO_POINTER(flood.fd));
+  conn = driver->ops->open(driver, file, 20000, NULL, NULL, &error);
+  if (!conn)
+    fail_msg("%s", error->message);
+  driver->ops->close(conn);
+  g_thread_join(closer);
+  flood.fd = -1;
+  flood_end(&flood);
+  unlink(path);
+}
+
+static void one_host_cannot_take_all_places(void **state) {
+  char *said = NULL;
+  unsigned port, n = 0;
+  int fd = deaf_hosts(&port);
+  g_autofree char *other = deaf_uri(port, 1, 0);
+
+  while (!said && n < 100) {
+    g_autofree char *uri = deaf_uri(port, 0, n++);
+
+    said = open_in_vain(uri);
+  }
+  assert_in_range(n, 2, 20);
+  assert_non_null(said);
+  assert_non_null(strstr(said, "127.1.0.1"));
+  g_free(said);
+  assert_null(open_in_vain(other)); /* there is a place for it */
+  close(fd);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_host_lists_its_active_domains),
@@ -474,6 +624,10 @@ int main(void) {
       cmocka_unit_test(the_way_to_a_host_is_seen_without_a_connection_of_libvirts),
       cmocka_unit_test(a_way_that_swallows_packets_costs_the_time_asked_for),
       cmocka_unit_test(where_only_a_connection_can_tell_the_way_counts_as_there),
+      cmocka_unit_test(the_node_s_own_connection_opens_beside_any_number_that_hang),
+      cmocka_unit_test(a_configured_target_and_one_that_answered_before_open_beside_them),
+      cmocka_unit_test(a_stranger_waits_for_a_place),
+      cmocka_unit_test(one_host_cannot_take_all_places),
       cmocka_unit_test(a_server_that_does_not_answer_costs_the_time_asked_for_and_one_connection),
   };
 
