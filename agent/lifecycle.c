@@ -154,7 +154,9 @@ MigPhase lifecycle_phase_of_cause(MigCause cause) {
 }
 
 void lifecycle_finish_unmoved(Agent *agent, Job *job) {
-  lifecycle_finish(agent, job, lifecycle_phase_of_cause(job->failure.cause), "source",
+  /* What did not run when it was checked is not said to run here. */
+  lifecycle_finish(agent, job, lifecycle_phase_of_cause(job->failure.cause),
+                   job->failure.cause == MIG_CAUSE_DOMAIN_NOT_RUNNING ? "unknown" : "source",
                    g_strdup("the migration was not started"));
 }
 
@@ -297,6 +299,46 @@ const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const
     run_complete(job->run, kind);
     lifecycle_state_changed(agent, job);
   }
+  return NULL;
+}
+
+/* What was said is on stable storage: now it counts. */
+static void on_word_recorded(const char *id, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = job_table_find_id(agent->jobs, id);
+
+  if (error)
+    lifecycle_note_save_failure(agent, id, error);
+  if (!job || !job->run)
+    return;
+  if (!error) {
+    run_set_word(job->run);
+    return;
+  }
+  job->record.told_it_ran = job->record.told_it_stayed = false;
+  job_add_event(job, "warning", MIG_CAUSE_NONE,
+                "what was said could not be put on stable storage, and does not count: %s", error->message);
+  lifecycle_state_changed(agent, job);
+}
+
+const char *lifecycle_settle(Agent *agent, Job *job, bool it_ran, const char *who) {
+  const char *refusal;
+
+  if (job->lease)
+    return "it comes from another node, whose agent asks: settle it there";
+  if (job->phase != MIG_PHASE_RECOVERING || !job->run || !run_asks_operator(job->run))
+    return "it asks nothing of an operator: only a job whose outcome nobody else can know is settled so";
+  refusal = mig_settle_refuse_word(&job->record, it_ran);
+  if (refusal)
+    return refusal;
+  job->record.told_it_ran = it_ran;
+  job->record.told_it_stayed = !it_ran;
+  job_add_event(job, "decision", MIG_CAUSE_NONE, "%s says that the guest %s at the target", who,
+                it_ran ? "ran" : "never ran");
+  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s says that the guest %s at the target", who,
+          it_ran ? "ran" : "never ran");
+  lifecycle_announce(agent, job);
+  lifecycle_save(agent, job, on_word_recorded, agent);
   return NULL;
 }
 

@@ -29,6 +29,9 @@ LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const
 /* Takes a way out of a running migration now. NULL, or why it cannot be taken. */
 const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who);
 
+/* A caller answers what a job asks an operator: did the guest run at the target? NULL, or why that is refused. */
+const char *lifecycle_settle(Agent *agent, Job *job, bool it_ran, const char *who);
+
 /* Changes goals. Only what is set in `changes` counts. False: ret_key cannot be changed any more. */
 bool lifecycle_tune(Agent *agent, Job *job, const MigPolicy *changes, const char *who, const char **ret_key);
 

@@ -281,6 +281,21 @@ static void method_complete(VarlinkCall *call, json_t *parameters, gpointer user
     methods_reply_when_saved(agent, job, call);
 }
 
+static void method_settle(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = find_job(agent, call, parameters);
+  g_autofree char *who = methods_describe_peer(call);
+  const char *refusal;
+
+  if (!job)
+    return;
+  refusal = lifecycle_settle(agent, job, json_is_true(json_object_get(parameters, "ran_at_target")), who);
+  if (refusal)
+    refuse_complete(call, job, refusal);
+  else
+    methods_reply_when_saved(agent, job, call);
+}
+
 /* --- the node --- */
 
 static char *format_version(uint64_t version) {
@@ -376,6 +391,7 @@ static const VarlinkMethod methods[] = {
     {"List", method_list, false},
     {"Watch", method_watch, true},
     {"Complete", method_complete, false},
+    {"Settle", method_settle, false},
     {"Check", methods_check, false},
     {"Forecast", methods_forecast, false},
     {"GetPolicy", methods_get_policy, false},

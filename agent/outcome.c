@@ -129,7 +129,11 @@ static void settle_left(JobRun *run, const WorkerReport *report) {
     settle_moved(run, report, "unknown");
     return;
   }
-  job_note_failure(job, MIG_CAUSE_OUTCOME_UNKNOWN, run->error, "%s", report->evidence);
+  /* What libvirt refused did not move it. */
+  if (run->error && mig_virt_error_is_answer(run->error))
+    job_note_failure(job, cause_of_migration(run->error), run->error, "%s", run->error->message);
+  else
+    job_note_failure(job, MIG_CAUSE_OUTCOME_UNKNOWN, run->error, "%s", report->evidence);
   lifecycle_finish(run->agent, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
 }
 

@@ -10,6 +10,7 @@
 
 #include "agent/lifecycle.h"
 #include "agent/log.h"
+#include "agent/remedy.h"
 #include "agent/watch.h"
 
 #include <inttypes.h>
@@ -29,6 +30,7 @@ static bool flows(const JobRun *run) {
 static void go_on(JobRun *run, const char *message) {
   Job *job = run->job;
 
+  run->asks_operator = false;
   job_set_next_action(job, NULL);
   run->deaf_since_ms = 0;
   run->operator_called = false;
@@ -38,6 +40,24 @@ static void go_on(JobRun *run, const char *message) {
 
 /* --- what the worker finds --- */
 
+/* The plan, and for an operator the commands that settle it. */
+static void set_plan(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+  const RemedyPlaces places = {
+      .domain = job->domain_name,
+      .job = job->id,
+      .source_uri = hypervisor_get_uri(run->agent->hypervisor),
+      .target_uri = job->target_uri,
+      .seen_there = job->record.seen_there || job->record.completed,
+  };
+  g_autofree char *remedy =
+      report->awaits == MIG_AWAITS_OPERATOR ? remedy_describe(report->source, report->target, &places) : NULL;
+  g_autofree char *plan = remedy ? g_strdup_printf("%s %s", report->plan, remedy) : g_strdup(report->plan);
+
+  run->asks_operator = report->awaits == MIG_AWAITS_OPERATOR;
+  job_set_next_action(job, plan);
+}
+
 void recover_on_unsettled(JobRun *run, const WorkerReport *report) {
   bool operator= report->awaits == MIG_AWAITS_OPERATOR;
   Job *job = run->job;
@@ -45,7 +65,7 @@ void recover_on_unsettled(JobRun *run, const WorkerReport *report) {
   run->deaf_since_ms = 0;
   run->operator_called = false;
   job_set_evidence(job, report->evidence);
-  job_set_next_action(job, report->plan);
+  set_plan(run, report);
   if (!report->news && job->phase == MIG_PHASE_RECOVERING) {
     lifecycle_announce(run->agent, job);
     return;
@@ -56,7 +76,7 @@ void recover_on_unsettled(JobRun *run, const WorkerReport *report) {
     job_add_event(job, operator? "warning" : "action", MIG_CAUSE_NONE, "%s", report->evidence);
   log_job(job, operator? LOG_ERR : LOG_WARNING,
                operator? NAMES_MESSAGE_JOB_NEEDS_OPERATOR : NAMES_MESSAGE_JOB_OUTCOME_UNKNOWN,
-          "where it runs is not settled yet: %s", report->evidence);
+          "cannot yet determine which host runs the guest: %s. %s", report->evidence, job->next_action);
   lifecycle_state_changed(run->agent, job);
 }
 

@@ -30,7 +30,7 @@ struct JobRun {
   bool have_final; /* from libvirt's event */
   MigFinalStats final;
   uint64_t keep_again_ms; /* what was learnt is to be written again then; 0: it is not */
-  bool pause_wanted; /* the record claims a pause, which the worker has not done yet, or not told */
+  bool pause_wanted;      /* the record claims a pause, which the worker has not done yet, or not told */
   uint64_t
       limits_due_ms; /* when its own limits of the bandwidth are to be set again; 0: they are as they are to be */
   bool limits_refused; /* said once */
@@ -38,6 +38,7 @@ struct JobRun {
   JobFlow flow;
   uint64_t deaf_since_ms; /* QEMU calls a stream whole that moves nothing; 0: it does not */
   bool operator_called;
+  bool asks_operator; /* the outcome is open, and only an operator knows: see remedy.h */
 };
 
 /* --- run.c --- */

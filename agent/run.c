@@ -523,6 +523,10 @@ bool run_may_be_moving(const JobRun *run) {
   return run->go_given;
 }
 
+bool run_asks_operator(const JobRun *run) {
+  return run->asks_operator;
+}
+
 void run_set_word(JobRun *run) {
   const MigSettleRecord *record = &run->job->record;
 

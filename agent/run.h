@@ -47,6 +47,9 @@ void run_tune(JobRun *run, const MigPolicy *changes);
 /* Some times a second. May end the job. */
 void run_tick(JobRun *run, uint64_t now_ms);
 
+/* Is its outcome open, so that only an operator can know? */
+bool run_asks_operator(const JobRun *run);
+
 /* A caller answers for where the guest ran: see worker_set_word(). */
 void run_set_word(JobRun *run);
 

@@ -202,6 +202,8 @@ static void say_unsettled(Settling *settling, const MigSettleStep *step, const E
   settling->told = ends->look;
   worker_post(settling->worker, &(WorkerReport){.kind = WORKER_UNSETTLED,
                                                 .awaits = step->awaits,
+                                                .source = ends->look.source,
+                                                .target = ends->look.target,
                                                 .plan = step->plan,
                                                 .news = news,
                                                 .evidence = g_strdup(evidence)});

@@ -30,8 +30,21 @@ static bool may_stop_guest(const MigDomainStatus *status, gpointer user_data, GE
   return false;
 }
 
+typedef struct Pause {
+  Worker *worker;
+  bool sent; /* libvirt was asked for it: else it was not made, whatever broke */
+} Pause;
+
+static bool may_pause(const MigDomainStatus *status, gpointer user_data, GError **error) {
+  Pause *pause = user_data;
+
+  pause->sent = may_stop_guest(status, pause->worker, error);
+  return pause->sent;
+}
+
 static bool pause_guest(Worker *worker, MigConn *conn, GError **error) {
-  const MigGuard guard = {may_stop_guest, worker};
+  Pause pause = {.worker = worker};
+  const MigGuard guard = {may_pause, &pause};
   g_autoptr(GError) failure = NULL;
   bool ok;
 
@@ -41,7 +54,7 @@ static bool pause_guest(Worker *worker, MigConn *conn, GError **error) {
   }
   ok = worker->driver->ops->suspend(conn, worker->domain_uuid, &guard, &failure);
   /* Whether it was paused is only known if libvirt said so. */
-  worker_end_pause(worker, ok || !mig_virt_error_is_answer(failure), ok);
+  worker_end_pause(worker, ok || (pause.sent && !mig_virt_error_is_answer(failure)), ok);
   if (failure)
     g_propagate_error(error, g_steal_pointer(&failure));
   return ok;

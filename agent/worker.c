@@ -196,6 +196,8 @@ bool worker_is_over(Worker *worker) {
 
 /* Two readings of a job's age, and the time between libvirt's clock and ours. */
 #define SAME_JOB_MS 1500
+/* What lies between our clock, when we call, and libvirt's, when it begins. */
+#define CALL_SLACK_MS 50
 /* How long libvirt may let a migration wait for other jobs before it begins. */
 #define BEGINS_WITHIN_MS 40000
 
@@ -211,7 +213,7 @@ bool worker_owns_job(Worker *worker, uint64_t elapsed_ms) {
   if (worker->job_began_ms > 0)
     own = worker->in_call || lies_near(began_ms, worker->job_began_ms);
   else if (worker->in_call)
-    own = began_ms + SAME_JOB_MS >= worker->call_began_ms;
+    own = began_ms + CALL_SLACK_MS >= worker->call_began_ms;
   else
     own = worker->started_ms > 0 && began_ms + SAME_JOB_MS >= worker->started_ms &&
           began_ms <= worker->started_ms + BEGINS_WITHIN_MS;
@@ -246,10 +248,11 @@ uint64_t worker_job_began_ms(Worker *worker) {
   return began_ms;
 }
 
+/* Libvirt is about to get the call, or has answered it. */
 static void set_in_call(Worker *worker, bool in_call) {
   g_mutex_lock(&worker->mutex);
   worker->in_call = in_call;
-  if (in_call && worker->call_began_ms == 0)
+  if (in_call)
     worker->call_began_ms = worker_now_ms();
   g_mutex_unlock(&worker->mutex);
 }
@@ -338,7 +341,8 @@ bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, G
   g_autoptr(GError) failure = NULL;
   bool ok;
 
-  set_in_call(worker, true);
+  if (!request->guard)
+    set_in_call(worker, true);
   ok = worker->driver->ops->migrate(conn, request, &failure);
   set_in_call(worker, false);
   if (ok)
@@ -350,7 +354,8 @@ bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, G
   }
   worker_post(worker, &(WorkerReport){.kind = WORKER_IN_CLEAR, .error = g_steal_pointer(&failure)});
   worker->policy.values[MIG_POLICY_TLS] = request->policy.values[MIG_POLICY_TLS] = MIG_TLS_NO;
-  set_in_call(worker, true);
+  if (!request->guard)
+    set_in_call(worker, true);
   ok = worker->driver->ops->migrate(conn, request, error);
   set_in_call(worker, false);
   return ok;
@@ -363,8 +368,10 @@ static bool may_migrate(const MigDomainStatus *status, gpointer user_data, GErro
   bool moves = status->state == MIG_END_RUNNING || status->state == MIG_END_PAUSED;
   bool same = worker->source_id == 0 || status->id == worker->source_id;
 
-  if (moves && same && !status->job_active)
+  if (moves && same && !status->job_active) {
+    set_in_call(worker, true);
     return true;
+  }
   g_set_error(error, MIG_VIRT_ERROR, moves && same ? MIG_VIRT_ERROR_BUSY : MIG_VIRT_ERROR_NOT_RUNNING,
               "the domain changed since it was checked: it is %s%s%s; nothing was begun",
               mig_end_state_name(status->state), same ? "" : ", and was started anew",

@@ -21,6 +21,7 @@ ExitStatus verb_show(Ctl *ctl);
 ExitStatus verb_watch(Ctl *ctl);
 ExitStatus verb_abort(Ctl *ctl);
 ExitStatus verb_complete(Ctl *ctl);
+ExitStatus verb_settle(Ctl *ctl);
 ExitStatus verb_tune(Ctl *ctl);
 ExitStatus verb_check(Ctl *ctl);
 ExitStatus verb_forecast(Ctl *ctl);

@@ -83,6 +83,7 @@ static const struct {
     {VERB_WATCH, "handoffctl --json watch web1 | jq .job.progress.percent"},
     {VERB_ABORT, "handoffctl abort web1"},
     {VERB_COMPLETE, "handoffctl complete web1 --by pause"},
+    {VERB_SETTLE, "handoffctl settle web1 --never-ran"},
     {VERB_TUNE, "handoffctl tune web1 bandwidth_bytes_per_s=500M"},
     {VERB_REPORT, "handoffctl report web1 --svg web1.svg"},
     {VERB_POLICY, "handoffctl policy web1"},

@@ -17,6 +17,8 @@ static const VerbInfo verbs[] = {
     [VERB_WATCH] = {"watch", "[JOB]", 0, 1, "follow a job to its end, or all jobs for ever"},
     [VERB_ABORT] = {"abort", "JOB", 1, 1, "end a move with the domain at the source"},
     [VERB_COMPLETE] = {"complete", "JOB --by WAY", 1, 1, "end a running migration now, by this way"},
+    [VERB_SETTLE] = {"settle", "JOB --ran|--never-ran", 1, 1,
+                     "say whether the guest ran at the target, where the agent asks"},
     [VERB_TUNE] = {"tune", "JOB KEY=VALUE...", 2, G_MAXUINT, "change goals of an unfinished job"},
     [VERB_CHECK] = {"check", "DOMAIN TARGET", 2, 2, "what keeps a domain from moving, all of it at once"},
     [VERB_FORECAST] = {"forecast", "DOMAIN TARGET", 2, 2, "how a move would go, before anything moves"},
@@ -54,6 +56,8 @@ typedef enum OptionId {
   OPTION_ALL,
   OPTION_NO_WAIT,
   OPTION_BY,
+  OPTION_RAN,
+  OPTION_NEVER_RAN,
   OPTION_BANDWIDTH,
   OPTION_MAKE_DISKS,
   OPTION_TIMEOUT,
@@ -88,11 +92,15 @@ static const OptionInfo option_rows[] = {
          "only jobs in this phase, or unfinished, or finished; may be repeated, or a list with ','"},
     [OPTION_DOMAIN] = {"domain", 0, "DOMAIN", BIT(VERB_LIST), "only jobs of this domain"},
     [OPTION_ALL] = {"all", 'a', NULL, BIT(VERB_LIST), "every finished job that is kept, not only the newest"},
-    [OPTION_NO_WAIT] = {"no-wait", 0, NULL, BIT(VERB_ABORT) | BIT(VERB_COMPLETE),
+    [OPTION_NO_WAIT] = {"no-wait", 0, NULL, BIT(VERB_ABORT) | BIT(VERB_COMPLETE) | BIT(VERB_SETTLE),
                         "do not wait for what comes of it"},
     [OPTION_BY] =
         {"by", 0, "WAY", BIT(VERB_COMPLETE),
          "post-copy: the guest runs on at the target, its memory follows; pause: it stops for the rest"},
+    [OPTION_RAN] = {"ran", 0, NULL, BIT(VERB_SETTLE),
+                    "the guest ran at the target: the copy here is out of date"},
+    [OPTION_NEVER_RAN] = {"never-ran", 0, NULL, BIT(VERB_SETTLE),
+                          "it never ran there: the agent resumes the copy here"},
     [OPTION_BANDWIDTH] = {"bandwidth", 0, "BYTES/S", BIT(VERB_FORECAST),
                           "of the link, such as 100M; learned from earlier moves if not given"},
     [OPTION_MAKE_DISKS] = {"make-disks", 0, NULL, BIT(VERB_PREPARE),
@@ -271,6 +279,12 @@ static bool apply_option(Options *options, OptionId option, const char *value, G
   case OPTION_NO_WAIT:
     options->no_wait = true;
     return true;
+  case OPTION_RAN:
+    options->ran = true;
+    return true;
+  case OPTION_NEVER_RAN:
+    options->never_ran = true;
+    return true;
   case OPTION_BY:
     return set_by(options, value, error);
   case OPTION_BANDWIDTH:
@@ -367,7 +381,9 @@ static bool check_arguments(const Options *options, unsigned given, GError **err
   const VerbInfo *verb = &verbs[options->verb];
   unsigned n_args = g_strv_length(options->args);
 
-  if (n_args < verb->min_args || n_args > verb->max_args || (options->verb == VERB_COMPLETE && !options->by))
+  if (n_args < verb->min_args || n_args > verb->max_args ||
+      (options->verb == VERB_COMPLETE && !options->by) ||
+      (options->verb == VERB_SETTLE && options->ran == options->never_ran))
     return usage(error, "It is written: handoffctl %s %s", verb->name, verb->arguments);
   for (unsigned i = 0; i < OPTION_COUNT; i++) {
     if ((given & BIT(i)) && option_rows[i].verbs && !(option_rows[i].verbs & BIT(options->verb)))

@@ -16,6 +16,7 @@ typedef enum VerbId {
   VERB_WATCH,
   VERB_ABORT,
   VERB_COMPLETE,
+  VERB_SETTLE,
   VERB_TUNE,
   VERB_CHECK,
   VERB_FORECAST,
@@ -68,6 +69,7 @@ typedef struct Options {
   GPtrArray *phases; /* const char *, of --phase; empty: all */
   char *domain;
   bool all;
+  bool ran, never_ran; /* of Settle */
   bool no_wait;
   const char *by;                 /* of Complete, as the interface has it; NULL: not given */
   uint64_t bandwidth_bytes_per_s; /* 0: not given */

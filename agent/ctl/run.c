@@ -10,11 +10,11 @@ typedef ExitStatus (*VerbRun)(Ctl *ctl);
 static const VerbRun runs[] = {
     [VERB_MIGRATE] = verb_migrate,   [VERB_LIST] = verb_list,         [VERB_SHOW] = verb_show,
     [VERB_WATCH] = verb_watch,       [VERB_ABORT] = verb_abort,       [VERB_TUNE] = verb_tune,
-    [VERB_NODE] = verb_node,         [VERB_COMPLETE] = verb_complete, [VERB_FORECAST] = verb_forecast,
-    [VERB_REPORT] = verb_report,     [VERB_POLICY] = verb_policy,     [VERB_CORDON] = verb_cordon,
-    [VERB_UNCORDON] = verb_uncordon, [VERB_CHECK] = verb_check,       [VERB_METRICS] = verb_metrics,
-    [VERB_EVALUATE] = verb_evaluate, [VERB_PREPARE] = verb_prepare,   [VERB_RELEASE] = verb_release,
-    [VERB_DRAIN] = verb_drain,
+    [VERB_NODE] = verb_node,         [VERB_COMPLETE] = verb_complete, [VERB_SETTLE] = verb_settle,
+    [VERB_FORECAST] = verb_forecast, [VERB_REPORT] = verb_report,     [VERB_POLICY] = verb_policy,
+    [VERB_CORDON] = verb_cordon,     [VERB_UNCORDON] = verb_uncordon, [VERB_CHECK] = verb_check,
+    [VERB_METRICS] = verb_metrics,   [VERB_EVALUATE] = verb_evaluate, [VERB_PREPARE] = verb_prepare,
+    [VERB_RELEASE] = verb_release,   [VERB_DRAIN] = verb_drain,
 };
 static_assert(G_N_ELEMENTS(runs) == VERB_COUNT, "a function for each verb");
 

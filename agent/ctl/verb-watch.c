@@ -120,3 +120,19 @@ ExitStatus verb_complete(Ctl *ctl) {
   json_decref(reply);
   return status;
 }
+
+ExitStatus verb_settle(Ctl *ctl) {
+  static const Asked asked = {"settling", NULL, complete_status};
+  g_auto(Failure) failure = {0};
+  json_t *parameters =
+      json_pack("{s:s, s:b}", "job", ctl->options.args[0], "ran_at_target", (int)ctl->options.ran);
+  json_t *reply = NULL;
+  ExitStatus status;
+
+  interrupt_catch();
+  if (!ctl_call_again(ctl, "io.handoffd.Agent.Settle", parameters, &reply, &failure))
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  status = await(ctl, reply, &asked);
+  json_decref(reply);
+  return status;
+}

@@ -119,8 +119,7 @@ static const char *const plans[] = {
         "watches both ends until libvirt has brought it to an end; nothing is touched before",
     [MIG_AWAITS_AGENT] = "looks a second time before it acts",
     [MIG_AWAITS_OPERATOR] =
-        "needs an operator: see what both ends say. Nothing is touched; the job ends by itself once "
-        "they agree",
+        "needs an operator: the agent touches nothing, and the job ends by itself once both ends agree.",
 };
 TABLE_COVERS(plans, MIG_AWAITS_COUNT);
 
@@ -204,7 +203,7 @@ static MigVerdictInput verdict_input(const MigSettle *settle) {
                            .completed_event = settle->record.completed,
                            .never_ran_there = never_ran_there(settle) || was_given_back(settle),
                            .ended = has_ended(settle),
-                           .told_it_ran = settle->record.told_it_ran};
+                           .told_it_ran = settle->record.told_it_ran || settle->record.seen_there};
 }
 
 static bool seen_twice(const MigSettle *settle) {

@@ -102,7 +102,7 @@ typedef enum Rule {
   CR_CR,
   LEFT,    /* NOBODY, and it is not known whether it ended at the target or has moved on from there */
   PC_LEFT, /* PC_NO, likewise */
-  TOLD,    /* nothing at the target, where it ran, as somebody says who knows */
+  TOLD,    /* stopped at the source, nothing at the target, where it ran */
   RULE_COUNT
 } Rule;
 
@@ -268,8 +268,8 @@ static const MigVerdictAnswer answers[][SITUATION_COUNT] = {
                                      "whether the guest ran there is not known: if it did, destroy the source's copy"),
                      STANDS(LEFT, "the guest moved to the target, and is not there any more: it was shut down, or has moved "
                                   "on to another node since; what the source holds cannot run")),
-    [TOLD] = ALWAYS(STANDS(LEFT, "the guest ran at the target, as the agent was told, and is not there any more; what the "
-                                 "source may hold is out of date and must not be resumed")),
+    [TOLD] = ALWAYS(STANDS(LEFT, "the guest ran at the target, and is not there any more; what the source may hold is out of date "
+                                 "and must not be resumed")),
     /* clang-format on */
 };
 TABLE_COVERS(answers, RULE_COUNT);
@@ -288,11 +288,11 @@ const char *mig_awaits_name(MigAwaits awaits) {
 
 /* What the two states alone do not say. */
 static Rule refine(const MigVerdictInput *input, Rule rule) {
-  bool nothing_there = rule == NOBODY || rule == HERE_P || rule == SW_NO || rule == PC_NO || rule == PCF_NO;
+  bool old_copy = rule == HERE_P || rule == SW_NO || rule == PC_NO;
 
   if (input->job_active)
     return rule;
-  if (input->told_it_ran && nothing_there)
+  if (input->told_it_ran && old_copy)
     return TOLD;
   if (rule == NOBODY && !input->ended)
     return LEFT;

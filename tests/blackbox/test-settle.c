@@ -123,6 +123,52 @@ static void no_resume_after_a_restart(void **state) {
   assert_ended_at_source(bb_await_phase(bb, id, "failed"));
 }
 
+static bool asks_an_operator(json_t *job, gconstpointer unused) {
+  return plan_has(job, "needs an operator");
+}
+
+/* Who knows says so; the agent does the rest, and only what all else allows. */
+static void what_a_caller_vouches_for_counts(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+  Client *client;
+  json_t *job;
+
+  client = bb_connect(bb);
+  client_refused(client, "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0), "NotPossible");
+  bb_set_host(bb, "b", "reachable", json_false());
+  leave_stopped(bb);
+  bb_await(bb, id, plan_has, "waits for an answer of the target's libvirtd");
+  client_refused(client, "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0), "NotPossible");
+  bb_set_host(bb, "b", "reachable", json_true());
+  job = bb_await(bb, id, asks_an_operator, NULL);
+  /* The commands, as a shell takes them. */
+  assert_non_null(strstr(text_of(job, "next_action"), " resume vm1`"));
+  assert_non_null(strstr(text_of(job, "next_action"), " destroy vm1`"));
+  client_call(client, "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0));
+  client_call(client, "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0)); /* does no harm */
+  job = bb_await_phase(bb, id, "failed");
+  assert_ended_at_source(job);
+  assert_non_null(find_event(job, "decision", "never ran at the target"));
+  assert_guest(bb, "a", "running");
+}
+
+static void what_is_said_to_have_run_there_is_not_touched(void **state) {
+  Bb *bb = *state;
+  const char *id = set_out(bb, NULL);
+  json_t *job;
+
+  bb_stop(bb, SIGKILL);
+  leave_stopped(bb);
+  bb_start(bb);
+  bb_await(bb, id, asks_an_operator, NULL);
+  client_call(bb_connect(bb), "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 1));
+  job = bb_await_phase(bb, id, "succeeded");
+  assert_text(job, "result.running_at", "unknown");
+  assert_non_null(find_event(job, "warning", "never resume it"));
+  assert_guest(bb, "a", "paused_migration");
+}
+
 /* It was given up after three seconds; when libvirtd goes on, the world is another one. */
 static void a_question_that_was_given_up_does_nothing(void **state) {
   Bb *bb = *state;
@@ -274,6 +320,9 @@ static void a_pause_that_came_too_late_is_taken_back(void **state) {
   bb_set_domain(bb, "vm1", "state", json_string("paused"));
   bb_set_host(bb, "b", "reachable", json_true());
   bb_start(bb);
+  /* Whether it ran at the target meanwhile nobody here can know. */
+  bb_await(bb, id, asks_an_operator, NULL);
+  client_call(bb_connect(bb), "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0));
   assert_ended_at_source(bb_await_phase(bb, id, "failed"));
   assert_guest(bb, "a", "paused");
 }
@@ -425,6 +474,8 @@ int main(void) {
   TESTS_ADD(&tests, a_guest_that_was_paused_before_the_move_stays_so);
   TESTS_ADD(&tests, no_resume_over_a_gap_at_the_target);
   TESTS_ADD(&tests, no_resume_after_a_restart);
+  TESTS_ADD(&tests, what_a_caller_vouches_for_counts);
+  TESTS_ADD(&tests, what_is_said_to_have_run_there_is_not_touched);
   TESTS_ADD(&tests, a_question_that_was_given_up_does_nothing);
   TESTS_ADD(&tests, no_resume_if_it_may_have_run_at_the_target);
   TESTS_ADD(&tests, no_resume_if_it_is_shut_off_at_the_target);

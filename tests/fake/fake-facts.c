@@ -235,7 +235,12 @@ bool fake_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_st
 }
 
 bool fake_guard_pass(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
+  json_t *fault = json_object_get(fake_world_knob(conn->world, conn->host, "domain_status"), "fail");
   MigDomainStatus status;
 
+  if (guard && fault) {
+    fake_set_scripted(error, fake_error(json_string_value(fault)), "domain_status", NULL);
+    return false;
+  }
   return !guard || (read_status(conn, uuid, &status, error) && guard->may(&status, guard->user_data, error));
 }
