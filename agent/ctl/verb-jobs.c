@@ -159,8 +159,7 @@ static void print_caller(Term *term, json_t *caller) {
 
   if (caller)
     print_field(term, "asked by",
-                "uid %" G_GINT64_FORMAT ", gid %" G_GINT64_FORMAT ", pid %" G_GINT64_FORMAT
-                "%s%s%s%s",
+                "uid %" G_GINT64_FORMAT ", gid %" G_GINT64_FORMAT ", pid %" G_GINT64_FORMAT "%s%s%s%s",
                 json_int_of(caller, "uid"), json_int_of(caller, "gid"), json_int_of(caller, "pid"),
                 unit ? ", " : "", unit ? unit : "", comm ? ", " : "", comm ? comm : "");
 }
