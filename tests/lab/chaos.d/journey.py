@@ -320,7 +320,10 @@ class Journey:
         newest, _ = self.watcher.ran_last()
         here = self.watcher.nodes_now()
         state = self.lab.state(hop.source)
-        if hop.source in here and newest == hop.source and "post-copy" not in state:
+        if hop.target not in here and self.lab.state(hop.target).startswith("paused"):
+            wanted = [("destroy", hop.target)]
+            self.remark = "a domain without a QEMU was left at the target"
+        elif hop.source in here and newest == hop.source and "post-copy" not in state:
             wanted = [("resume", hop.source)]
         elif hop.source in here and newest == hop.target and hop.target in here and "post-copy" not in state:
             wanted = [("destroy", hop.source)]
