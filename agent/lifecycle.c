@@ -326,6 +326,8 @@ const char *lifecycle_settle(Agent *agent, Job *job, bool it_ran, const char *wh
 
   if (job->lease)
     return "it comes from another node, whose agent asks: settle it there";
+  if (it_ran ? job->record.told_it_ran : job->record.told_it_stayed)
+    return NULL;
   if (job->phase != MIG_PHASE_RECOVERING || !job->run || !run_asks_operator(job->run))
     return "it asks nothing of an operator: only a job whose outcome nobody else can know is settled so";
   refusal = mig_settle_refuse_word(&job->record, it_ran);

@@ -86,13 +86,14 @@ static void each_method_has_its_class(void **state) {
     const char *method;
     AccessClass access;
   } classes[] = {
-      {"Start", ACCESS_CHANGE},    {"Get", ACCESS_READ},          {"List", ACCESS_READ},
-      {"Watch", ACCESS_READ},      {"Abort", ACCESS_CHANGE},      {"Complete", ACCESS_CHANGE},
-      {"Tune", ACCESS_CHANGE},     {"Check", ACCESS_READ},        {"Forecast", ACCESS_READ},
-      {"GetPolicy", ACCESS_READ},  {"Prepare", ACCESS_CHANGE},    {"Release", ACCESS_CHANGE},
-      {"Drain", ACCESS_CHANGE},    {"AbortDrain", ACCESS_CHANGE}, {"WatchDrain", ACCESS_READ},
-      {"Cordon", ACCESS_CHANGE},   {"Uncordon", ACCESS_CHANGE},   {"GetNode", ACCESS_NODE},
-      {"GetMetrics", ACCESS_NODE}, {"GetHistory", ACCESS_READ},   {"Evaluate", ACCESS_READ},
+      {"Start", ACCESS_CHANGE},    {"Get", ACCESS_READ},        {"List", ACCESS_READ},
+      {"Watch", ACCESS_READ},      {"Abort", ACCESS_CHANGE},    {"Complete", ACCESS_CHANGE},
+      {"Settle", ACCESS_CHANGE},   {"Tune", ACCESS_CHANGE},     {"Check", ACCESS_READ},
+      {"Forecast", ACCESS_READ},   {"GetPolicy", ACCESS_READ},  {"Prepare", ACCESS_CHANGE},
+      {"Release", ACCESS_CHANGE},  {"Drain", ACCESS_CHANGE},    {"AbortDrain", ACCESS_CHANGE},
+      {"WatchDrain", ACCESS_READ}, {"Cordon", ACCESS_CHANGE},   {"Uncordon", ACCESS_CHANGE},
+      {"GetNode", ACCESS_NODE},    {"GetMetrics", ACCESS_NODE}, {"GetHistory", ACCESS_READ},
+      {"Evaluate", ACCESS_READ},
   };
   g_autoptr(VarlinkInterface) interface = varlink_interface_parse(io_handoffd_Agent_varlink, NULL);
   size_t found = 0;
