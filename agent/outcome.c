@@ -148,12 +148,21 @@ static void settle_split(JobRun *run, const WorkerReport *report) {
   lifecycle_finish(run->agent, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
 }
 
+/* What stays behind, and where it is a copy of the guest the command that removes it. */
+static void tell_left(JobRun *run, const WorkerReport *report) {
+  bool copy = report->verdict != MIG_VERDICT_AT_SOURCE && report->source != MIG_END_ABSENT &&
+              report->source != MIG_END_INACTIVE;
+  g_autofree char *remedy = copy ? recover_describe_remedy(run, report) : NULL;
+  g_autofree char *text = g_strconcat(report->left, remedy ? ". " : NULL, remedy, NULL);
+
+  job_set_evidence(run->job, report->evidence);
+  job_add_event(run->job, "warning", MIG_CAUSE_NONE, "%s", text);
+  log_job(run->job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "%s (%s)", text, report->evidence);
+}
+
 void outcome_on_settled(JobRun *run, const WorkerReport *report) {
-  if (report->left) {
-    job_set_evidence(run->job, report->evidence);
-    job_add_event(run->job, "warning", MIG_CAUSE_NONE, "%s", report->left);
-    log_job(run->job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "%s (%s)", report->left, report->evidence);
-  }
+  if (report->left)
+    tell_left(run, report);
   switch (report->verdict) {
   case MIG_VERDICT_SUCCEEDED:
     settle_moved(run, report, "target");

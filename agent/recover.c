@@ -40,9 +40,8 @@ static void go_on(JobRun *run, const char *message) {
 
 /* --- what the worker finds --- */
 
-/* The plan, and for an operator the commands that settle it. */
-static void set_plan(JobRun *run, const WorkerReport *report) {
-  Job *job = run->job;
+char *recover_describe_remedy(const JobRun *run, const WorkerReport *report) {
+  const Job *job = run->job;
   const RemedyPlaces places = {
       .domain = job->domain_name,
       .job = job->id,
@@ -50,8 +49,15 @@ static void set_plan(JobRun *run, const WorkerReport *report) {
       .target_uri = job->target_uri,
       .seen_there = job->record.seen_there || job->record.completed,
   };
+
+  return remedy_describe(report->source, report->target, &places);
+}
+
+/* The plan, and for an operator the commands that settle it. */
+static void set_plan(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
   g_autofree char *remedy =
-      report->awaits == MIG_AWAITS_OPERATOR ? remedy_describe(report->source, report->target, &places) : NULL;
+      report->awaits == MIG_AWAITS_OPERATOR ? recover_describe_remedy(run, report) : NULL;
   g_autofree char *plan = remedy ? g_strdup_printf("%s %s", report->plan, remedy) : g_strdup(report->plan);
 
   run->asks_operator = report->awaits == MIG_AWAITS_OPERATOR;

@@ -25,6 +25,8 @@ static const struct {
 } rows[] = {
     {STOPPED | BIT(PAUSED_POSTCOPY), NOTHING, true,
      "The guest ran at the target, so the copy here is out of date. Remove it: `%S destroy %D`."},
+    {BIT(PAUSED_MIGRATION) | BIT(PAUSED_POSTCOPY) | BIT(PAUSED_POSTCOPY_FAILED), BIT(RUNNING), false,
+     "The guest is at the target. Remove the copy here: `%S destroy %D`."},
     {STOPPED, NOTHING, false,
      "Find out whether the guest ran at the target, or anywhere since: look in the target's "
      "/var/log/libvirt/qemu/%D.log, or ask its agent (handoffctl list there). If it never ran: `%S resume "

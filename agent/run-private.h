@@ -59,6 +59,8 @@ void outcome_on_settled(JobRun *run, const WorkerReport *report);
 /* --- recover.c --- */
 
 void recover_on_unsettled(JobRun *run, const WorkerReport *report);
+/* The commands that settle what both ends say. The caller's; NULL: there are none. */
+char *recover_describe_remedy(const JobRun *run, const WorkerReport *report);
 void recover_on_touching(JobRun *run, const WorkerReport *report);
 void recover_on_touched(JobRun *run, const WorkerReport *report);
 void recover_on_attached(JobRun *run, const WorkerReport *report);

@@ -232,6 +232,8 @@ static bool go_on(Settling *settling, const Ends *ends) {
     worker_post(settling->worker, &(WorkerReport){.kind = WORKER_SETTLED,
                                                   .verdict = step.verdict,
                                                   .left = step.left,
+                                                  .source = ends->look.source,
+                                                  .target = ends->look.target,
                                                   .came_back = ends->look.source_replaced,
                                                   .evidence = g_steal_pointer(&evidence),
                                                   .have_final = ends->have_final,

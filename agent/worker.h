@@ -67,7 +67,7 @@ typedef struct WorkerReport {
   bool came_back;        /* SETTLED: what is at the source is another copy */
   MigVerdict verdict;
   MigAwaits awaits;
-  MigEndState source, target; /* UNSETTLED: what both ends say */
+  MigEndState source, target; /* UNSETTLED, SETTLED: what both ends say */
   MigTouch touch;
   const char *plan;  /* static, as in MigSettleStep */
   const char *left;  /* static, or NULL */
