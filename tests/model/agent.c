@@ -482,6 +482,9 @@ static void decide(World *world) {
 
   mig_settle_step(&agent->settle, &agent->look, &agent->step);
   mig_settle_get_learnt(&agent->settle, &agent->record.seen_there, &agent->record.completed);
+  /* It was seen to run since: whoever pauses it from now on is not the agent. */
+  if (agent->said_paused && !agent->settle.record.paused_by_agent && agent->pauses == 0)
+    agent->paused = agent->record.paused_by_agent = agent->said_paused = false;
   switch (agent->step.next) {
   case MIG_SETTLE_LOOK:
     pause_for(world, agent->step.wait_ms);
