@@ -58,6 +58,13 @@ json_t *policy_to_json(const MigPolicy *policy) {
   return object;
 }
 
+/* What is past all integers is past all limits as well; to convert it would make anything of it, such as 0, no limit. */
+static uint64_t count_of_number(json_t *value) {
+  if (json_is_integer(value))
+    return (uint64_t)json_integer_value(value);
+  return json_real_value(value) < 9e18 ? (uint64_t)json_real_value(value) : UINT64_MAX;
+}
+
 static MigPolicyError policy_set_json(MigPolicy *policy, const MigPolicyKeyInfo *info, json_t *value,
                                       char *ret_message, size_t message_size) {
   switch (info->type) {
@@ -67,10 +74,7 @@ static MigPolicyError policy_set_json(MigPolicy *policy, const MigPolicyKeyInfo 
                  info->max);
       return MIG_POLICY_ERROR_NOT_A_NUMBER;
     }
-    return mig_policy_set(policy, info->key,
-                          json_is_integer(value) ? (uint64_t)json_integer_value(value)
-                                                 : (uint64_t)json_real_value(value),
-                          ret_message, message_size);
+    return mig_policy_set(policy, info->key, count_of_number(value), ret_message, message_size);
   case MIG_POLICY_TYPE_BOOL:
     if (!json_is_boolean(value)) {
       g_snprintf(ret_message, message_size, "true or false is needed");

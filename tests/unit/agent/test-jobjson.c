@@ -688,6 +688,23 @@ static void a_text_is_cut_between_two_characters(void **state) {
   assert_string_equal(cut, again);
 }
 
+/* Numbers that no integer can hold: a caller's, too. */
+static void a_number_past_all_limits_is_refused(void **state) {
+  static const double numbers[] = {1e19, 1.8446744073709552e19, 4e300, -1e300};
+
+  for (size_t i = 0; i < LENGTH(numbers); i++) {
+    json_t *policy = json_pack("{sf}", "bandwidth_bytes_per_s", numbers[i]);
+    const char *key = NULL;
+    char message[200];
+    MigPolicy read;
+
+    if (policy_from_json(policy, &read, &key, message, sizeof message))
+      fail_msg("%g was taken", numbers[i]);
+    assert_string_equal(key, "bandwidth_bytes_per_s");
+    json_decref(policy);
+  }
+}
+
 typedef struct Given {
   const char *name;
   size_t offset; /* of the text in Job */
@@ -744,6 +761,7 @@ int main(void) {
   ADD(a_record_of_an_older_agent_knows_nothing_of_before);
   ADD(numbers_too_large_for_the_wire_are_cut);
   ADD(the_largest_job_that_is_accepted_can_be_read_back);
+  ADD(a_number_past_all_limits_is_refused);
   ADD(a_text_is_cut_between_two_characters);
   ADD(no_lease_keeps_more_images_than_a_record_may_have);
   TESTS_ADD_ROWS(&tests, what_is_longer_than_is_kept_is_refused_by_name, givens);

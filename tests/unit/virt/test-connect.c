@@ -519,8 +519,8 @@ static void flood_end(Flood *flood) {
 }
 
 static void the_node_s_own_connection_opens_beside_any_number_that_hang(void **state) {
-  g_autofree char *file = g_strdup_printf("test://%s/own.xml", g_get_tmp_dir());
-  g_autofree char *path = g_build_filename(g_get_tmp_dir(), "own.xml", NULL);
+  g_autofree char *path = g_strdup_printf("%s/virt-connect-%d-own.xml", g_get_tmp_dir(), (int)getpid());
+  g_autofree char *file = g_strconcat("test://", path, NULL);
   g_autoptr(GError) error = NULL;
   Flood flood;
   MigConn *conn;
@@ -536,8 +536,9 @@ static void the_node_s_own_connection_opens_beside_any_number_that_hang(void **s
 }
 
 static void a_configured_target_and_one_that_answered_before_open_beside_them(void **state) {
-  g_autofree char *file = g_strdup_printf("test://%s/configured.xml", g_get_tmp_dir());
-  g_autofree char *path = g_build_filename(g_get_tmp_dir(), "configured.xml", NULL);
+  g_autofree char *path =
+      g_strdup_printf("%s/virt-connect-%d-configured.xml", g_get_tmp_dir(), (int)getpid());
+  g_autofree char *file = g_strconcat("test://", path, NULL);
   const char *const configured[] = {file, NULL};
   const char *const uris[] = {file, ANSWERED_BEFORE};
   Flood flood;
@@ -564,8 +565,8 @@ static gpointer close_soon(gpointer fd) {
 }
 
 static void a_stranger_waits_for_a_place(void **state) {
-  g_autofree char *file = g_strdup_printf("test://%s/stranger.xml", g_get_tmp_dir());
-  g_autofree char *path = g_build_filename(g_get_tmp_dir(), "stranger.xml", NULL);
+  g_autofree char *path = g_strdup_printf("%s/virt-connect-%d-stranger.xml", g_get_tmp_dir(), (int)getpid());
+  g_autofree char *file = g_strconcat("test://", path, NULL);
   g_autoptr(GError) error = NULL;
   GThread *closer;
   Flood flood;
