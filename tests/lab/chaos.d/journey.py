@@ -337,7 +337,9 @@ class Journey:
             command = re.search(rf"virsh -c (\S+) {verb} (\S+)", words)
             if command:
                 hop.note(f"he was told: {command[0]}")
-            self.book.do(node, verb, GUEST)
+            if not self.book.do(node, verb, GUEST) and self.lab.state(node) == "paused (starting up)":
+                self.lab.forget_domain(node)
+                self.note(f"{node} was made to forget the domain that it has no QEMU of")
 
     def afterwards(self):
         """What the agents at the targets still follow ends as well, once nothing holds it up."""

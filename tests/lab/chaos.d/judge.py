@@ -281,7 +281,7 @@ class Judge:
             state = self.lab.state(each)
             if each not in unknown and each != node and each not in copies and not state.startswith(("absent", "unknown")):
                 told = any(
-                    "definition" in event["message"] and "could not be removed" in event["message"]
+                    event["kind"] == "warning" and "definition" in event["message"]
                     for jobs in self.journey.jobs.values()
                     for job in jobs
                     for event in job["events"]

@@ -289,8 +289,10 @@ class Lab:
             if not self.answers(node) and not self.answers(node):
                 self.run("libvirtd", node, "kill", check=False)
                 self.run("libvirtd", node, "start")
-            for verb in (("destroy",), ("managedsave-remove",), ("undefine",)):
-                self.virsh(node, *verb, GUEST)
+            for verb in ("destroy", "managedsave-remove", "undefine"):
+                self.virsh(node, verb, GUEST)
+            if self.state(node) != "absent":
+                self.forget_domain(node)
             if self.qemu_processes(node):
                 self.run("exec", node, "pkill", "-KILL", "qemu-system", check=False)
             for path in (self.image(node), self.log_path(node)):
@@ -299,6 +301,14 @@ class Lab:
             with open(calls.log_path(self.directory, node), "r+b") as file:
                 file.truncate(0)
         self.run("guest-rm", GUEST, check=False)
+
+    def forget_domain(self, node):
+        """A libvirtd that was killed while it started a QEMU shows a domain that cannot even be destroyed (see known-faults)."""
+        self.run("libvirtd", node, "kill", check=False)
+        path = os.path.join(self.path(node), "run", "libvirt", "qemu", f"{GUEST}.xml")
+        if os.path.exists(path):
+            os.unlink(path)
+        self.run("libvirtd", node, "start")
 
     def log_path(self, node):
         return os.path.join(self.path(node), "log-libvirt", "qemu", f"{GUEST}.log")
