@@ -212,11 +212,10 @@ bool worker_owns_job(Worker *worker, uint64_t elapsed_ms) {
   g_mutex_lock(&worker->mutex);
   if (worker->job_began_ms > 0)
     own = worker->in_call || lies_near(began_ms, worker->job_began_ms);
-  else if (worker->in_call)
-    own = began_ms + CALL_SLACK_MS >= worker->call_began_ms;
   else
-    own = worker->started_ms > 0 && began_ms + SAME_JOB_MS >= worker->started_ms &&
-          began_ms <= worker->started_ms + BEGINS_WITHIN_MS;
+    own = (worker->in_call && began_ms + CALL_SLACK_MS >= worker->call_began_ms) ||
+          (worker->started_ms > 0 && began_ms + SAME_JOB_MS >= worker->started_ms &&
+           began_ms <= worker->started_ms + BEGINS_WITHIN_MS);
   if (own && worker->job_began_ms == 0)
     worker->job_began_ms = began_ms;
   worker->own_seen = own;
@@ -369,6 +368,9 @@ static bool may_migrate(const MigDomainStatus *status, gpointer user_data, GErro
   bool same = worker->source_id == 0 || status->id == worker->source_id;
 
   if (moves && same && !status->job_active) {
+    g_mutex_lock(&worker->mutex);
+    worker->job_began_ms = 0; /* a new one */
+    g_mutex_unlock(&worker->mutex);
     set_in_call(worker, true);
     return true;
   }
