@@ -31,12 +31,14 @@ static char *find_setting(const char *configuration, const char *key) {
 /* What is not there may be hidden from this process, as all of /home is by ProtectHome=tmpfs. */
 static MigSight look(const char *root, const char *path) {
   struct stat status;
+  bool absent;
 
   if (stat(path, &status) == 0)
     return MIG_SIGHT_PRESENT;
+  absent = errno == ENOENT || errno == ENOTDIR;
   if (strcmp(root, "/") == 0 && mig_storage_may_be_hidden(path))
     return MIG_SIGHT_UNSEEN;
-  return errno == ENOENT || errno == ENOTDIR ? MIG_SIGHT_ABSENT : MIG_SIGHT_UNSEEN;
+  return absent ? MIG_SIGHT_ABSENT : MIG_SIGHT_UNSEEN;
 }
 
 static MigSight look_for_authority(const char *root, const char *directory) {

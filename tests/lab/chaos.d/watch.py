@@ -15,6 +15,7 @@ INTERVAL_S = 0.04
 RUNS_NS = 100000  # a stopped one has none; this is far below what a running one takes
 MADE_S = 0.5
 TWO_IN_A_ROW = 3  # a switch from one to another falls into one interval
+TWO_S = 0.3  # what is being killed gets a moment of its CPU, on a busy machine
 
 Sample = collections.namedtuple("Sample", "time alive ran")  # sets of (node, pid)
 
@@ -106,9 +107,9 @@ class Watcher(threading.Thread):
             row += 1
             if row == 1:
                 begun = sample.time
-            if row >= TWO_IN_A_ROW:
+            if row >= TWO_IN_A_ROW and sample.time - begun >= TWO_S:
                 nodes = sorted(node for node, _ in sample.ran)
-                if row > TWO_IN_A_ROW:
+                if found and found[-1][0] == begun:
                     found.pop()
                 found.append((begun, sample.time, nodes))
         return found
