@@ -54,9 +54,13 @@ static const struct {
      "The guest at the target lacks memory that nobody has any more. When you have looked: `%T destroy %D`, "
      "and start it again."},
     {NOTHING, BIT(PAUSED_MIGRATION), false,
-     "The copy at the target never got its memory, and cannot run. If it stays: `%T destroy %D`."},
+     "The copy at the target never got its memory, and cannot run. If it stays: `%T destroy %D`. If that "
+     "times out, libvirt keeps a domain whose QEMU is gone: stop libvirtd at the target, remove "
+     "/run/libvirt/qemu/%D.xml there, and start it again."},
     {BIT(RUNNING) | BIT(PAUSED), BIT(PAUSED_MIGRATION), false,
-     "The copy at the target never ran. If it stays: `%T destroy %D`."},
+     "The copy at the target never ran. If it stays: `%T destroy %D`. If that times out, libvirt keeps a "
+     "domain whose QEMU is gone: stop libvirtd at the target, remove "
+     "/run/libvirt/qemu/%D.xml there, and start it again."},
     {BIT(CRASHED), LIVE, false,
      "If the copy at the target is right: `%S destroy %D`. If it is not: `%T destroy %D`, and start the "
      "guest again."},
