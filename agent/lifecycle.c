@@ -121,7 +121,11 @@ void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *runnin
   job->running_at = running_at;
   if (phase == MIG_PHASE_SUCCEEDED) {
     job->percent = 100;
-    message = g_strdup_printf("runs at the target (%s)", evidence);
+    message = g_strdup_printf("%s (%s)",
+                              strcmp(running_at, "target") == 0
+                                  ? "runs at the target"
+                                  : "it moved to the target, and is not there any more",
+                              evidence);
   } else {
     message = g_strdup_printf("%s: %s", mig_cause_name(job->failure.cause), job->failure.message);
   }

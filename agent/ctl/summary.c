@@ -95,7 +95,12 @@ void follow_summary(Term *term, const JobView *job) {
     return;
   }
   if (job->phase == MIG_PHASE_SUCCEEDED) {
-    term_print(term, "%s runs at %s now.\n", job->domain, job_view_target(job));
+    if (g_strcmp0(job->running_at, "unknown") == 0)
+      term_print(term,
+                 "%s moved to %s, and is not there any more: it was shut down, or somebody moved it on.\n",
+                 job->domain, job_view_target(job));
+    else
+      term_print(term, "%s runs at %s now.\n", job->domain, job_view_target(job));
     print_numbers(term, job);
     return;
   }

@@ -18,6 +18,9 @@ static const struct End {
      "web1 runs at kvm2 now.\n  5.0 s in all, downtime 41 ms, 1.1 GiB transferred, 3 iterations.\n"},
     {"succeeded, and nothing was counted",
      "{'phase':'succeeded','progress':null,'result':{'running_at':'target'}}", "web1 runs at kvm2 now.\n"},
+    {"moved, and gone from there since",
+     "{'phase':'succeeded','progress':null,'result':{'running_at':'unknown'}}",
+     "web1 moved to kvm2, and is not there any more: it was shut down, or somebody moved it on.\n"},
     {"aborted",
      "{'phase':'aborted','progress':null,'failure':{'cause':'USER_ABORT','phase':'migrating','stage':'pre_"
      "copy',"
