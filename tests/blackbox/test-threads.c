@@ -104,6 +104,7 @@ static void without_one_of_its_threads_it_does_not_start_and_says_so(void **stat
 
 static void what_cannot_be_asked_is_refused_by_name(void **state) {
   Bb *bb = *state;
+  g_autofree char *target = bb_target(bb, "b");
   Client *client;
   json_t *error, *job;
 
@@ -112,13 +113,13 @@ static void what_cannot_be_asked_is_refused_by_name(void **state) {
   set_threads(bb, 0);
   error = client_refused(client, "Start", bb_start_parameters(bb, "vm1"), "HypervisorUnavailable");
   assert_non_null(strstr(text_of(error, "message"), "no threads left"));
-  client_refused(client, "Check", json_pack("{ss ss}", "domain", "vm1", "target", bb_target(bb, "b")),
+  client_refused(client, "Check", json_pack("{ss ss}", "domain", "vm1", "target", target),
                  "HypervisorUnavailable");
   assert_int_equal(json_array_size(json_object_get(client_call(client, "List", NULL), "jobs")), 0);
   assert_true(bb_is_alive(bb));
 
   set_threads(bb, NO_LIMIT);
-  client_call(client, "Check", json_pack("{ss ss}", "domain", "vm1", "target", bb_target(bb, "b")));
+  client_call(client, "Check", json_pack("{ss ss}", "domain", "vm1", "target", target));
   job = client_start(client, "vm1", NULL);
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
 }
@@ -126,13 +127,14 @@ static void what_cannot_be_asked_is_refused_by_name(void **state) {
 /* Whichever of a move's threads it is that cannot be had: before the migration nothing is begun, after it nothing is declared. */
 static void a_move_waits_for_its_threads(void **state) {
   Bb *bb = *state;
+  g_autofree char *target = bb_target(bb, "b");
   unsigned waited = 0;
   Client *client;
 
   start_unlimited(bb);
   client = bb_connect(bb);
   /* So that a lookup has its thread. */
-  client_call(client, "Check", json_pack("{ss ss}", "domain", "vm1", "target", bb_target(bb, "b")));
+  client_call(client, "Check", json_pack("{ss ss}", "domain", "vm1", "target", target));
   for (int64_t threads = 0; threads < 8; threads++) {
     g_autofree char *domain = g_strdup_printf("guest%d", (int)threads);
     const char *id;
