@@ -103,7 +103,9 @@ class Hop:
         self.revision = job["revision"]
         for event in job["events"]:
             known = self.history.setdefault(event["seq"], event)
-            if known != event:
+            # One that was shown and not yet written when its agent was killed is told anew, in the same words.
+            same = all(known.get(key) == event.get(key) for key in ("kind", "phase", "stage", "message"))
+            if not same:
                 self.note(f"BROKEN HISTORY: event {event['seq']} was {known['message']!r}, is {event['message']!r}")
                 self.history[event["seq"]] = event
         if not self.is_final() and job["phase"] in FINAL:

@@ -14,8 +14,8 @@ import time
 INTERVAL_S = 0.04
 RUNS_NS = 100000  # a stopped one has none; this is far below what a running one takes
 MADE_S = 0.5
+ENDING_S = 0.4
 TWO_IN_A_ROW = 3  # a switch from one to another falls into one interval
-TWO_S = 0.3  # what is being killed gets a moment of its CPU, on a busy machine
 
 Sample = collections.namedtuple("Sample", "time alive ran")  # sets of (node, pid)
 
@@ -100,16 +100,20 @@ class Watcher(threading.Thread):
     def two(self):
         """When two copies ran at once: (from, until, nodes)."""
         found, begun, row = [], 0.0, 0
-        for sample in list(self.samples):
-            if len(sample.ran) < 2:
+        samples = list(self.samples)
+        end = {key: sample.time for sample in samples for key in sample.alive}  # when each was seen last
+        for sample in samples:
+            # One that is being ended runs no guest, but its CPU's thread has something to do yet.
+            stay = {key for key in sample.ran if end[key] > sample.time + ENDING_S or end[key] == samples[-1].time}
+            if len(stay) < 2:
                 row = 0
                 continue
             row += 1
             if row == 1:
                 begun = sample.time
-            if row >= TWO_IN_A_ROW and sample.time - begun >= TWO_S:
-                nodes = sorted(node for node, _ in sample.ran)
-                if found and found[-1][0] == begun:
+            if row >= TWO_IN_A_ROW:
+                nodes = sorted(node for node, _ in stay)
+                if row > TWO_IN_A_ROW:
                     found.pop()
                 found.append((begun, sample.time, nodes))
         return found
