@@ -42,8 +42,6 @@ static void worker_unref(Worker *worker) {
   g_free(worker->domain_uuid);
   g_free(worker->target_uri);
   g_free(worker->migrate_uri);
-  asker_free(worker->source);
-  asker_free(worker->target);
   g_mutex_clear(&worker->mutex);
   g_cond_clear(&worker->cond);
   g_free(worker);
@@ -288,6 +286,12 @@ void worker_watch_ends(Worker *worker) {
   asker_status(worker->target, &answer, NULL);
 }
 
+/* On the thread that has them: the last reference may be the main thread's, which makes no call to libvirt. */
+static void forget_ends(Worker *worker) {
+  g_clear_pointer(&worker->source, asker_free);
+  g_clear_pointer(&worker->target, asker_free);
+}
+
 bool worker_is_recorded(Worker *worker) {
   bool recorded;
 
@@ -490,6 +494,7 @@ static gpointer caller_thread(gpointer data) {
     /* One of the helpers may have been started. */
     give_order(worker, WORKER_ORDER_CANCEL);
   }
+  forget_ends(worker);
   worker_unref(worker);
   return NULL;
 }

@@ -123,6 +123,20 @@ static void no_resume_after_a_restart(void **state) {
   assert_ended_at_source(bb_await_phase(bb, id, "failed"));
 }
 
+/* After a restart: who is quick enough to see the migration still under way knows that the guest never ran at the target; else the
+ * job asks, and is told. */
+static bool asks_or_has_ended(json_t *job, gconstpointer unused) {
+  return plan_has(job, "needs an operator") || strcmp(text_of(job, "phase"), "failed") == 0;
+}
+
+static json_t *await_end_after_a_restart(Bb *bb, const char *id) {
+  json_t *job = bb_await(bb, id, asks_or_has_ended, NULL);
+
+  if (strcmp(text_of(job, "phase"), "failed") != 0)
+    client_call(bb_connect(bb), "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0));
+  return bb_await_phase(bb, id, "failed");
+}
+
 static bool asks_an_operator(json_t *job, gconstpointer unused) {
   return plan_has(job, "needs an operator");
 }
@@ -254,7 +268,7 @@ static void what_the_agent_paused_is_known_after_a_kill(void **state) {
     g_usleep(10000);
   bb_stop(bb, SIGKILL);
   bb_start(bb);
-  job = bb_await_phase(bb, id, "failed");
+  job = await_end_after_a_restart(bb, id);
   assert_ended_at_source(job);
   assert_guest(bb, "a", "running");
 }
@@ -359,7 +373,7 @@ static void a_second_pause_takes_nothing_from_the_first(void **state) {
   bb_publish(bb);
   bb_stop(bb, SIGKILL);
   bb_start(bb);
-  assert_ended_at_source(bb_await_phase(bb, id, "failed"));
+  assert_ended_at_source(await_end_after_a_restart(bb, id));
   assert_guest(bb, "a", "running");
 }
 
