@@ -45,8 +45,10 @@ struct Worker {
   gint sample_on_its_way;
 
   /* The caller's own. */
-  bool call_failed;     /* as in MigSettleLook */
-  bool call_taken;      /* as in MigSettleLook */
+  bool call_failed; /* as in MigSettleLook */
+  bool call_taken;  /* as in MigSettleLook */
+  bool
+      not_begun; /* somebody else migrates it from here: the call was not made, and the guest is where it was */
   bool call_answered;   /* libvirt has answered the call: a job that is there now is another one */
   MigEndState as_state; /* how the domain stood at the source when it was prepared */
   int source_id;        /* libvirt's number of that copy; 0: not known */

@@ -378,6 +378,7 @@ static bool may_migrate(const MigDomainStatus *status, gpointer user_data, GErro
     set_in_call(worker, true);
     return true;
   }
+  worker->not_begun = moves && same;
   g_set_error(error, MIG_VIRT_ERROR, moves && same ? MIG_VIRT_ERROR_BUSY : MIG_VIRT_ERROR_NOT_RUNNING,
               "the domain changed since it was checked: it is %s%s%s; nothing was begun",
               mig_end_state_name(status->state), same ? "" : ", and was started anew",
@@ -479,6 +480,17 @@ static void give_order(Worker *worker, WorkerOrder order) {
   g_mutex_unlock(&worker->mutex);
 }
 
+/* What becomes of somebody else's migration is his to follow. */
+static void tell_not_begun(Worker *worker) {
+  while (!worker_end_steering(worker))
+    worker_pause_ms(worker, 100);
+  worker_post(worker, &(WorkerReport){.kind = WORKER_SETTLED,
+                                      .verdict = MIG_VERDICT_AT_SOURCE,
+                                      .evidence = g_strdup(
+                                          "the source has the guest, and somebody else's migration of it; "
+                                          "this one was not begun")});
+}
+
 static gpointer caller_thread(gpointer data) {
   Worker *worker = data;
   MigPolicyFacts facts = {0};
@@ -488,7 +500,10 @@ static gpointer caller_thread(gpointer data) {
   if (worker->reattach || worker_prepare(worker, &facts)) {
     if (!worker->reattach)
       migrate(worker, &facts);
-    worker_settle(worker);
+    if (worker->not_begun)
+      tell_not_begun(worker);
+    else
+      worker_settle(worker);
     end_threads(worker);
   } else {
     /* One of the helpers may have been started. */
