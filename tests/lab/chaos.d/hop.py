@@ -142,6 +142,9 @@ class Hop:
         failure = job.get("failure")
         return failure["cause"] if failure else job.get("phase", self.refused or "lost")
 
+    def tells(self, words):
+        return any(words in event["message"] for event in (self.job or {}).get("events", []))
+
     # --- what it needs people for ---
 
     def asks(self):

@@ -196,8 +196,8 @@ class Judge:
             return
         defined = book[-1].ended
         was_source = any(hop.source == call.node and hop.began < defined for hop in self.journey.hops if hop.job_id)
-        if was_source and self.watcher.ran_last(before=defined)[0] == call.node:
-            return  # it was still there: what the move takes along is what it was asked to
+        if was_source and call.node in self.watcher.alive(defined - 0.2, defined):
+            return  # its domain was still there, stopped or not: that definition is the one that the move is to remove
         yield f"an agent undefined, at {at}, what its owner had defined at {call.node} at {defined - self.journey.began:.2f} s"
 
     def words_are_true(self):
