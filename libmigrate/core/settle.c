@@ -243,7 +243,9 @@ unsigned mig_settle_evidence(const MigSettle *settle) {
     evidence |= EV(NOT_COMPLETED);
   if (record->ran_before || record->paused_by_agent)
     evidence |= EV(RAN_BEFORE);
-  if (record->persist_target && record->target_was_absent && is_watched_since(settle, settle->absent_ms))
+  /* Where the guest has been, others may have defined it since. */
+  if (!record->seen_there && record->persist_target && record->target_was_absent &&
+      is_watched_since(settle, settle->absent_ms))
     evidence |= EV(DEFINED_BY_US);
   if (record->undefine_source)
     evidence |= EV(TO_BE_UNDEFINED);

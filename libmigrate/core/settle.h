@@ -44,7 +44,8 @@ typedef enum MigEvidence {
   MIG_EVIDENCE_NOT_COMPLETED = 1 << 10,  /* libvirt never said that the migration was completed */
   MIG_EVIDENCE_RAN_BEFORE = 1 << 11,     /* the record: its owner had not paused it before the move */
   MIG_EVIDENCE_DEFINED_BY_US =
-      1 << 12, /* libvirt was asked to make one, and the target was watched from when it had none */
+      1 << 12, /* libvirt was asked to make one, the guest never was there, and the target
+                  was watched from when it had none */
   MIG_EVIDENCE_TO_BE_UNDEFINED = 1 << 13, /* the record: libvirt was asked to take the source's away */
   MIG_EVIDENCE_CUT_POST_COPY = 1 << 14,   /* both ends are in post-copy, and one says that it failed */
   MIG_EVIDENCE_SECOND_LOOK = 1 << 15,     /* all of it was the same MIG_SETTLE_SECOND_LOOK_MS ago */

@@ -161,6 +161,7 @@ static const struct Lack {
     {"no undefine at the target if that was not watched", T(UNDEFINE_TARGET), EV(WATCHED), target_unwatched},
     {"no undefine at the target if the source was not watched", T(UNDEFINE_TARGET), EV(DEFINED_BY_US),
      source_unwatched},
+    {"no undefine at the target where the guest has been", T(UNDEFINE_TARGET), EV(DEFINED_BY_US), seen_there},
     {"no undefine at the target if another copy runs here", T(UNDEFINE_TARGET), EV(SAME_COPY), another_copy},
     {"no undefine at the target once it was said to be completed", T(UNDEFINE_TARGET), EV(NOT_COMPLETED),
      completed},
