@@ -52,6 +52,7 @@ struct Worker {
   bool call_answered;   /* libvirt has answered the call: a job that is there now is another one */
   MigEndState as_state; /* how the domain stood at the source when it was prepared */
   int source_id;        /* libvirt's number of that copy; 0: not known */
+  uint64_t asked_ms;    /* before libvirt was asked whether the domain is still as it was checked */
   uint64_t stayed_ms;   /* as in mig_settle_init() */
   Asker *source;
   Asker *target; /* from before the migration on: it hears what happens there */

@@ -375,6 +375,8 @@ static bool may_migrate(const MigDomainStatus *status, gpointer user_data, GErro
     g_mutex_lock(&worker->mutex);
     worker->job_began_ms = 0; /* a new one */
     g_mutex_unlock(&worker->mutex);
+    /* After a refusal nothing of the kind is known: what the source has may be an outdated copy. */
+    worker->stayed_ms = worker->asked_ms;
     set_in_call(worker, true);
     return true;
   }
@@ -401,7 +403,7 @@ static void migrate(Worker *worker, const MigPolicyFacts *facts) {
   HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, &error);
 
   g_strlcpy(request.uuid, worker->domain_uuid, sizeof request.uuid);
-  worker->stayed_ms = worker_now_ms();
+  worker->asked_ms = worker_now_ms();
   if (conn) {
     if (worker_migrate(worker, hypervisor_conn_get(conn), &request, &error))
       worker_note_completed(worker);

@@ -183,6 +183,7 @@ static void call(World *world) {
   if (!is_as_checked(world)) {
     /* The driver looks once more, and refuses. */
     agent->waits_for = 0;
+    agent->called_ms = 0;
     agent->call_taken = true;
     begin_to_settle(world);
     return;

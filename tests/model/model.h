@@ -177,7 +177,7 @@ typedef struct Agent {
   Answer answer;
   bool answered;
   uint64_t wake_ms;
-  uint64_t called_ms; /* when it called for the migration */
+  uint64_t called_ms; /* when it called for the migration; 0: it refused to */
   bool adopted;
   bool paused, said_paused; /* as the steering knows it, and as settle.c was told */
   bool said_answered;
