@@ -520,7 +520,17 @@ static void wake_early(World *world) {
   world->agent.stage = AGENT_ASK_SOURCE;
 }
 
+/* It does so by itself, not only when it next has a question. */
+static bool may_reconnect(const World *world) {
+  return world->agent.stage != AGENT_OFF && world->agent.source_since_ms == 0 &&
+         world->source.daemon == DAEMON_UP;
+}
+static void reconnect(World *world) {
+  open_watch(world, &world->agent.source_since_ms);
+}
+
 static const Event events[] = {
+    {"the agent's connection to the source is made anew", KIND_AGENT, 3, may_reconnect, reconnect},
     {"the agent checks", KIND_AGENT, 6, may_prepare, prepare},
     {"the agent writes its record", KIND_AGENT, 6, may_record, record},
     {"the agent calls for the migration", KIND_AGENT, 6, may_call, call},
