@@ -156,14 +156,17 @@ test_what_libvirt_does_with_it() {
     "$LAB" virsh b undefine penryn >/dev/null
 }
 
+# The directory is one below /etc/libvirt, as the node has it: where tests/run lays a tmpfs over /tmp, the agent rightly does not
+# say of a file below /tmp that there is none.
 test_tls() {
-    mkdir -p "$LAB_DIR/tls"
-    printf 'migrate_tls_x509_cert_dir = "%s"\n' "$LAB_DIR/tls" >>"$LAB_DIR/node-a/etc-libvirt/qemu.conf"
+    local dir=$LAB_DIR/node-a/etc-libvirt
+    mkdir -p "$dir/tls"
+    printf 'migrate_tls_x509_cert_dir = "/etc/libvirt/tls"\n' >>"$dir/qemu.conf"
     is "TLS that is required, and no certificates here" "$(blockers plain -o tls=require)" TLS_CERTIFICATES
     ctl a -j migrate plain "$target" -o tls=require >/dev/null
     is "... of which a job dies before anything moves" "$(job a plain '[.phase, .failure.cause, .started_usec_realtime] | tostring')" \
         '["failed","REFUSED",null]'
-    : >"$LAB_DIR/tls/ca-cert.pem"
+    : >"$dir/tls/ca-cert.pem"
     is "... with a directory that has some, it is the target that may have none" "$(blockers plain -o tls=require)" ""
     ok "... and that is a warning" shows TLS_UNSEEN "Whether the other host has"
 }
