@@ -29,13 +29,15 @@
 
 G_STATIC_ASSERT(ANSWER_MS + REACH_MS < ASK_LONGEST_MS);
 
-/* Of a target's connection. */
+/* Of a target's connection. What ends there is the guest only if it was alive before: a copy that a later migration stopped ends
+ * without it. */
 typedef struct Watch {
   unsigned number;   /* of the connection that is watched; another one's events do not count */
   uint64_t since_ms; /* 0: there is none */
   bool had_guest;    /* stays, whatever becomes of the watch */
   bool alive;        /* the guest was there last */
   bool ended;
+  unsigned heard; /* how many events of the domain's state */
 } Watch;
 
 struct Asker {
@@ -120,18 +122,26 @@ typedef struct Ear {
   unsigned number;
 } Ear;
 
-static void hear_state(Watch *watch, const MigVirtEvent *event) {
-  bool there = event->state == MIG_END_RUNNING || event->state == MIG_END_PAUSED ||
-               event->state == MIG_END_RUNNING_POSTCOPY || event->state == MIG_END_RUNNING_POSTCOPY_FAILED;
-  bool gone =
-      event->state == MIG_END_INACTIVE || event->state == MIG_END_ABSENT || event->state == MIG_END_CRASHED;
+static bool is_alive(MigEndState state) {
+  return state == MIG_END_RUNNING || state == MIG_END_PAUSED || state == MIG_END_RUNNING_POSTCOPY ||
+         state == MIG_END_RUNNING_POSTCOPY_FAILED;
+}
 
+static bool is_not_alive(MigEndState state) {
+  return state == MIG_END_INACTIVE || state == MIG_END_ABSENT || state == MIG_END_CRASHED ||
+         state == MIG_END_PAUSED_MIGRATION;
+}
+
+static void hear_state(Watch *watch, const MigVirtEvent *event) {
+  bool there = is_alive(event->state);
+
+  watch->heard++;
   watch->had_guest = watch->had_guest || there;
   if (event->ended && watch->alive)
     watch->ended = true;
   else if (there || event->arriving)
     watch->ended = false;
-  watch->alive = there || (watch->alive && !gone && !event->arriving);
+  watch->alive = there || (watch->alive && !is_not_alive(event->state) && !event->arriving);
 }
 
 static void on_event(const MigVirtEvent *event, gpointer user_data) {
@@ -322,13 +332,34 @@ static bool ask(Asker *asker, QuestionFunc func, const AskBasis *basis, AskAnswe
   return ok;
 }
 
+static unsigned count_heard(Asker *asker) {
+  unsigned heard;
+
+  g_mutex_lock(&asker->mutex);
+  heard = asker->watch.heard;
+  g_mutex_unlock(&asker->mutex);
+  return heard;
+}
+
+/* What a look shows counts as what is heard does, unless something was heard meanwhile: that may be newer. */
+static void note_seen(Asker *asker, MigEndState state, unsigned heard_before) {
+  Watch *watch = &asker->watch;
+
+  g_mutex_lock(&asker->mutex);
+  if (watch->heard == heard_before)
+    watch->alive = is_alive(state) || (watch->alive && !is_not_alive(state));
+  g_mutex_unlock(&asker->mutex);
+}
+
 static bool ask_status(Question *question, MigConn *conn, GError **error) {
   const MigDriverOps *ops = question->asker->driver->ops;
   const char *uuid = question->asker->domain_uuid;
   AskAnswer *answer = &question->answer;
+  unsigned heard = count_heard(question->asker);
 
   if (!ops->domain_status(conn, uuid, &answer->status, error))
     return false;
+  note_seen(question->asker, answer->status.state, heard);
   if (question->asker->uri &&
       (answer->status.state == MIG_END_RUNNING || answer->status.state == MIG_END_PAUSED))
     answer->have_final = ops->final_stats(conn, uuid, &answer->final, NULL);

@@ -53,12 +53,21 @@ static const struct {
     {NOTHING, POSTCOPY | CUT, false,
      "The guest at the target lacks memory that nobody has any more. When you have looked: `%T destroy %D`, "
      "and start it again."},
+    {ANY, BIT(PAUSED_MIGRATION), true,
+     "The guest ran at the target, and a later migration stopped it there. Find out where that took it: look in the "
+     "target's /var/log/libvirt/qemu/%D.log, or ask its agent (handoffctl list there). Once the guest runs elsewhere, "
+     "remove the stopped copies: `%T destroy %D`, and `%S destroy %D` if there is one here. Never resume them."},
     {NOTHING, BIT(PAUSED_MIGRATION), false,
-     "The copy at the target never got its memory, and cannot run. If it stays: `%T destroy %D`. If that "
-     "times out, libvirt keeps a domain whose QEMU is gone: stop libvirtd at the target, remove "
+     "Find out whether the guest ever ran at the target: look in the target's /var/log/libvirt/qemu/%D.log, or ask its "
+     "agent (handoffctl list there). If it never ran, or runs elsewhere by now, the copy at the target is of no use: "
+     "`%T destroy %D`. If that times out, libvirt keeps a domain whose QEMU is gone: stop libvirtd at the target, remove "
      "/run/libvirt/qemu/%D.xml there, and start it again."},
+    {BIT(PAUSED_MIGRATION), BIT(PAUSED_MIGRATION), false,
+     "Find out whether the guest ever ran at the target: look in the target's /var/log/libvirt/qemu/%D.log, or ask its "
+     "agent (handoffctl list there). If it never ran: `%T destroy %D`, then `%S resume %D`. If it did, and runs elsewhere "
+     "by now: `%S destroy %D` and `%T destroy %D`."},
     {BIT(RUNNING) | BIT(PAUSED), BIT(PAUSED_MIGRATION), false,
-     "The copy at the target never ran. If it stays: `%T destroy %D`. If that times out, libvirt keeps a "
+     "The guest is here; the copy at the target is of no use. If it stays: `%T destroy %D`. If that times out, libvirt keeps a "
      "domain whose QEMU is gone: stop libvirtd at the target, remove "
      "/run/libvirt/qemu/%D.xml there, and start it again."},
     {BIT(CRASHED), LIVE, false,

@@ -84,7 +84,8 @@ static void look(Settling *settling, Ends *ends) {
     settling->target = (AskBasis){answer.status.state, answer.status.id};
     ends->look.target_watched_since_ms = answer.watched_since_ms;
     ends->look.target_had_guest = answer.had_guest;
-    ends->look.target_ended = answer.ended || answer.status.ended;
+    ends->look.target_ended = answer.ended;
+    ends->look.target_incoming = answer.status.job_active && !answer.status.job_outgoing;
     ends->look.target = answer.status.state;
     ends->look.target_defined = answer.status.persistent;
     ends->look.target_start_failed = answer.status.start_failed;

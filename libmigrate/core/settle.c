@@ -299,8 +299,10 @@ static void note_source(MigSettle *settle, const MigSettleLook *look) {
                look->source != MIG_END_INACTIVE && !look->source_replaced;
 
   settle->copy_seen = settle->copy_seen || alive;
-  /* A copy at the target that waits for the stream has not run; what happened there after it said so is heard. */
-  if (is_own_job(look) && look->target == MIG_END_PAUSED_MIGRATION && !look->source_replaced)
+  /* A copy at the target that waits for the stream has not run; what happened there after it said so is heard. One that a later
+   * migration left there is stopped as well, but waits for nothing. */
+  if (is_own_job(look) && look->target == MIG_END_PAUSED_MIGRATION && look->target_incoming &&
+      !look->source_replaced)
     settle->stayed_ms = look->ended_ms;
   if (look->source != MIG_END_RUNNING || look->source_replaced)
     return;

@@ -94,6 +94,7 @@ typedef struct MigSettleLook {
       source_watched_since_ms; /* the connection to the source's libvirtd has not broken since then; 0: there is none */
   uint64_t
       target_watched_since_ms; /* whatever happens at the target has been heard since then; 0: it is not */
+  bool target_incoming;        /* the copy there waits for a migration into it */
   bool target_had_guest;       /* it was heard there that the guest ran */
   bool source_ended; /* it was heard, or is told by libvirt, that the guest ended at the source: it was */
   bool target_ended; /* shut down, was destroyed or crashed; the same of the target */

@@ -103,6 +103,7 @@ typedef enum Rule {
   LEFT,    /* NOBODY, and it is not known whether it ended at the target or has moved on from there */
   PC_LEFT, /* PC_NO, likewise */
   TOLD,    /* stopped at the source, nothing at the target, where it ran */
+  SENT_ON, /* IN_M or SW_M, and the guest ran at the target: a later migration stopped it there */
   RULE_COUNT
 } Rule;
 
@@ -159,8 +160,7 @@ static const MigVerdictAnswer answers[][SITUATION_COUNT] = {
                 WAITS(OPERATOR, "the migration was said to be completed, yet the target has nothing and the source "
                                 "holds a paused copy, which may be out of date: resume it only if the guest never "
                                 "ran at the target, else destroy it")},
-    [HERE_M] = ALWAYS(WAITS(LIBVIRT, "the source has the guest again; the target has not yet removed its copy, which "
-                                     "never ran")),
+    [HERE_M] = ALWAYS(WAITS(LIBVIRT, "the source has the guest again; the target has not yet removed its stopped copy")),
     /* While a job is there the two answers may be of before and after the switchover. Without one they are not. */
     [TWO] = {WAITS(LIBVIRT, "both ends have the guest while the migration is under way: asked at different moments"),
              STANDS(SPLIT, "both ends have a live copy of the guest: touch neither until it is known which one is "
@@ -185,8 +185,8 @@ static const MigVerdictAnswer answers[][SITUATION_COUNT] = {
     [CRASH_T] = ENDS(STANDS(GONE, "the guest crashed at the target, which keeps its remains; the source has let go "
                                   "of it"),
                      STANDS(GONE, "the guest moved, and crashed at the target, which keeps its remains")),
-    [IN_M] = ENDS(WAITS(LIBVIRT, "the source has no guest any more, and the target's copy never started: the target "
-                                 "will remove it if the guest was stopped at the source"),
+    [IN_M] = ENDS(WAITS(LIBVIRT, "the source has no guest any more, and the target's copy is stopped by a migration: it "
+                                 "never started, or a later migration took the guest on from there"),
                   WAITS(LIBVIRT, "the migration was completed; the target has not started the guest yet")),
     [IN_PC] = ENDS(WAITS(LIBVIRT, "the source has let go of the guest; the target has not yet ended its post-copy"),
                    WAITS(LIBVIRT, "the migration was completed; the target has not yet ended its post-copy")),
@@ -270,6 +270,9 @@ static const MigVerdictAnswer answers[][SITUATION_COUNT] = {
                                   "on to another node since; what the source holds cannot run")),
     [TOLD] = ALWAYS(STANDS(LEFT, "the guest ran at the target, and is not there any more; what the source may hold is out of date "
                                  "and must not be resumed")),
+    /* Its copy there goes on if that migration fails, and is removed if it succeeds. */
+    [SENT_ON] = UNLESS_ACTIVE(WAITS(LIBVIRT, "the guest ran at the target, where a later migration has stopped it: it has moved on "
+                                             "from there, or is about to")),
     /* clang-format on */
 };
 TABLE_COVERS(answers, RULE_COUNT);
@@ -294,6 +297,8 @@ static Rule refine(const MigVerdictInput *input, Rule rule) {
     return rule;
   if (input->told_it_ran && old_copy)
     return TOLD;
+  if (input->told_it_ran && (rule == IN_M || rule == SW_M))
+    return SENT_ON;
   if (rule == NOBODY && !input->ended)
     return LEFT;
   if (rule == PC_NO && !input->ended)

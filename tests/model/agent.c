@@ -38,14 +38,21 @@ static void begin_to_settle(World *world) {
 
 void agent_hear_of_target(World *world) {
   if (world->agent.watched_since_ms > 0)
-    world->agent.heard = true;
+    world->agent.heard = world->agent.alive_there = true;
+}
+
+void agent_hear_of_stop(World *world) {
+  if (world->agent.watched_since_ms > 0)
+    world->agent.alive_there = false;
 }
 
 void agent_hear_of_end(World *world, const End *end, bool ended) {
   Agent *agent = &world->agent;
 
-  if (end == &world->target && agent->watched_since_ms > 0)
-    agent->heard_end = ended;
+  if (end == &world->target && agent->watched_since_ms > 0) {
+    agent->heard_end = ended && (agent->alive_there || world->fault == SHELL_TAKES_ANY_END);
+    agent->alive_there = false;
+  }
   if (end == &world->source && agent->stage != AGENT_OFF && world_is_up(end))
     agent->heard_end_here = ended;
 }
@@ -65,7 +72,7 @@ void agent_lose_watch(World *world, const End *end) {
   Agent *agent = &world->agent;
 
   if (end == &world->target)
-    agent->heard_end = false;
+    agent->alive_there = agent->heard_end = false;
   if (world->fault == SHELL_WATCHES_WITH_GAPS)
     return;
   if (end == &world->target)
@@ -88,7 +95,7 @@ void agent_start(World *world) {
   agent->waits_for = agent->pauses = 0;
   agent->question = agent->lost = CALL_NONE;
   agent->source_since_ms = agent->watched_since_ms = 0;
-  agent->heard = agent->heard_end = agent->heard_end_here = false;
+  agent->heard = agent->alive_there = agent->heard_end = agent->heard_end_here = false;
   agent->look = (MigSettleLook){0};
   agent->settle = (MigSettle){0};
   if (agent->done) {
@@ -137,7 +144,7 @@ static void prepare(World *world) {
     return;
   }
   agent->paused = false;
-  agent->heard = agent->heard_end = agent->heard_end_here = false;
+  agent->heard = agent->alive_there = agent->heard_end = agent->heard_end_here = false;
   agent->instance = world->source.instance;
   world->source.owner_defined = false; /* it goes along */
   open_watch(world, &agent->source_since_ms);
@@ -338,17 +345,31 @@ static void ask_the_source(World *world) {
   }
 }
 
+/* agent/ask.c: what a look shows counts as what is heard does. */
+static void see_target(Agent *agent, MigEndState state) {
+  if (state == MIG_END_PAUSED_MIGRATION)
+    agent->alive_there = false;
+  else if (state == MIG_END_RUNNING || state == MIG_END_PAUSED || state == MIG_END_RUNNING_POSTCOPY ||
+           state == MIG_END_RUNNING_POSTCOPY_FAILED)
+    agent->alive_there = true;
+}
+
 static void ask_the_target(World *world) {
   Agent *agent = &world->agent;
 
   if (!target_answers(world)) {
     agent_lose_watch(world, &world->target);
   } else {
+    /* A libvirtd that has just begun to look at its QEMUs says first that they are there. */
+    if (agent->watched_since_ms == 0 && world->target.qemu && model_random(world, 4) == 0)
+      agent->alive_there = true;
     open_watch(world, &agent->watched_since_ms);
+    see_target(agent, end_state(&world->target));
     agent->look.target_watched_since_ms = agent->watched_since_ms;
     agent->look.target_had_guest = agent->heard;
-    agent->look.target_ended = !world->target.qemu && (world->target.ended || agent->heard_end);
+    agent->look.target_ended = !world->target.qemu && agent->heard_end;
     agent->look.target = end_state(&world->target);
+    agent->look.target_incoming = world->target.qemu && world->target.job;
     agent->look.target_defined = world->target.defined;
     agent->look.target_start_failed =
         !world->target.qemu && world->target.defined && world->target.stop_failed;

@@ -49,6 +49,11 @@ static const struct OperatorState {
     {MIG_END_INACTIVE, MIG_END_RUNNING_POSTCOPY_FAILED, "likewise"},
     {MIG_END_ABSENT, MIG_END_PAUSED_POSTCOPY_FAILED, "likewise, of a guest that was paused"},
     {MIG_END_INACTIVE, MIG_END_PAUSED_POSTCOPY_FAILED, "likewise"},
+    {MIG_END_ABSENT, MIG_END_PAUSED_MIGRATION, "a later migration left a copy at the target"},
+    {MIG_END_INACTIVE, MIG_END_PAUSED_MIGRATION, "likewise"},
+    {MIG_END_PAUSED_MIGRATION, MIG_END_PAUSED_MIGRATION, "likewise, and this one left a copy at the source"},
+    {MIG_END_RUNNING, MIG_END_PAUSED_MIGRATION, "likewise, and the guest came home"},
+    {MIG_END_PAUSED, MIG_END_PAUSED_MIGRATION, "likewise, and was paused by its owner"},
     {MIG_END_PAUSED_POSTCOPY, MIG_END_ABSENT, "libvirtd was killed as post-copy began, and cannot go back"},
     {MIG_END_PAUSED_POSTCOPY, MIG_END_INACTIVE, "likewise"},
 };
@@ -455,6 +460,7 @@ static bool finds_shell_faults(uint64_t seed, uint64_t steps) {
       [SHELL_ABORTS_WHAT_IS_NOT_ITS] = "an agent that aborts whatever runs at the source is found out",
       [SHELL_TAKES_ANY_COMPLETION] =
           "an agent that takes another migration's completion for its own is found out",
+      [SHELL_TAKES_ANY_END] = "an agent that takes the end of any copy for the guest's is found out",
       [SHELL_WATCHES_WITH_GAPS] = "an agent that does not notice a gap in its watch is found out",
   };
   char why[sizeof(((World *)0)->violation)];

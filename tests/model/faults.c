@@ -78,8 +78,8 @@ static void end_guest(World *world, End *end) {
 
   if (counts)
     world->guest_ended = true;
-  end->ended = counts && (end == &world->source ? end->instance == world->agent.instance : world->arrived);
-  agent_hear_of_end(world, end, end->ended);
+  end->ended = true;
+  agent_hear_of_end(world, end, true);
   if (world->stream == STREAM_POST_COPY || world->stream == STREAM_POST_COPY_PAUSED)
     world->lost = true;
   if (end == &world->source && world->stream == STREAM_PRE_COPY)
@@ -196,7 +196,8 @@ void fault_heal_all(World *world) {
 
 /* --- the operator --- */
 
-static void destroy(End *end) {
+static void destroy(World *world, End *end) {
+  agent_hear_of_end(world, end, true);
   end->qemu = end->cpus = end->job = false;
   end->phase = PHASE_NONE;
   end->reason = REASON_NORMAL;
@@ -212,19 +213,23 @@ bool fault_operator_acts(World *world) {
     if (!source->qemu && !target->qemu)
       return false;
     world->guest_ended = true;
-    destroy(source);
-    destroy(target);
+    destroy(world, source);
+    destroy(world, target);
+    return true;
+  }
+  if (world->elsewhere && target->qemu && !target->cpus) {
+    destroy(world, target);
     return true;
   }
   if (newest_is_there && source->qemu) {
-    destroy(source);
+    destroy(world, source);
     return true;
   }
   if (!newest_is_there && source->qemu && !target->qemu && !source->cpus) {
     if (end_state(source) == MIG_END_PAUSED_POSTCOPY || end_state(source) == MIG_END_PAUSED_POSTCOPY_FAILED) {
       /* QEMU does not go back from post-copy, though the target never began. */
       world->guest_ended = true;
-      destroy(source);
+      destroy(world, source);
       return true;
     }
     source->cpus = true;
@@ -233,7 +238,7 @@ bool fault_operator_acts(World *world) {
     return true;
   }
   if (!newest_is_there && target->qemu) {
-    destroy(target);
+    destroy(world, target);
     return true;
   }
   return false;

@@ -72,7 +72,7 @@ struct End {
   bool job;
   Phase phase;
   unsigned instance;  /* which QEMU it is, or was: libvirt's id */
-  bool ended;         /* the reason why it is shut off: the guest ended here */
+  bool ended;         /* the reason why it is shut off: QEMU ended by itself or was destroyed, whatever copy it held */
   bool owner_defined; /* its definition is its owner's doing, and not the migration's */
 };
 
@@ -186,6 +186,7 @@ typedef struct Agent {
       source_since_ms; /* its connection to the source's libvirtd is there since then; 0: there is none */
   uint64_t watched_since_ms; /* the target's events are heard since then; 0: they are not */
   bool heard;                /* that the guest ran there */
+  bool alive_there;          /* and is there as far as it has heard or seen, not stopped by a migration */
   bool heard_end;            /* that it ended there */
   bool heard_end_here;       /* or at the source */
   Call question; /* an action whose thread has not yet got through to a libvirtd that hangs, or NONE */
@@ -202,6 +203,7 @@ typedef enum ShellFault {
   SHELL_ABORTS_WHAT_IS_NOT_ITS,
   SHELL_TAKES_ANY_COMPLETION,
   SHELL_WATCHES_WITH_GAPS,
+  SHELL_TAKES_ANY_END,
   SHELL_FAULT_COUNT
 } ShellFault;
 
@@ -313,7 +315,9 @@ void agent_start(World *world);
 void agent_crash(World *world);
 /* libvirt at the target tells those who listen that the guest's CPUs run there, or would if its owner had not paused it. */
 void agent_hear_of_target(World *world);
-/* libvirt tells, at one end, that the guest ended there, or that it went from there by a migration. */
+/* libvirt at the target tells that a migration has stopped what is there. */
+void agent_hear_of_stop(World *world);
+/* libvirt tells, at one end, that QEMU ended there, or that the guest went from there by a migration. */
 void agent_hear_of_end(World *world, const End *end, bool ended);
 /* libvirt at the source tells that a migration was completed. */
 void agent_hear_of_completion(World *world);

@@ -35,6 +35,29 @@ static void move_on(World *world) {
   world->moved_ms = world->now_ms;
 }
 
+/* Their libvirtd is killed before its Confirm, and their copy stays, stopped. */
+static void move_on_and_leave_a_copy(World *world) {
+  world_stop_cpus(world, &world->target, REASON_MIGRATION, STOPPED_BY_NOBODY);
+  agent_hear_of_stop(world);
+  world->elsewhere = world->ran_there = world->moved_on = true;
+  world->moved_ms = world->now_ms;
+  world_kill_daemon(world, &world->target);
+}
+
+static bool may_destroy_the_copy(const World *world) {
+  const End *target = &world->target;
+
+  return world->elsewhere && is_quiet(target) && target->qemu && !target->cpus && world->rpc == RPC_NONE;
+}
+/* Or its QEMU is killed. */
+static void destroy_the_copy(World *world) {
+  End *target = &world->target;
+
+  world_kill_qemu(world, target, false);
+  target->ended = true;
+  agent_hear_of_end(world, target, true);
+}
+
 static bool may_move_back(const World *world) {
   return world->setup.third && world->elsewhere && is_quiet(&world->target) && !world->target.qemu &&
          world->rpc == RPC_NONE;
@@ -156,6 +179,8 @@ static void fail_to_start(World *world) {
 
 static const Event events[] = {
     {"the target's agent moves it on", KIND_HEAL, 3, may_move_on, move_on},
+    {"the target's agent moves it on, and its libvirtd is killed", KIND_FAULT, 2, may_move_on, move_on_and_leave_a_copy},
+    {"an owner destroys the copy that stayed at the target", KIND_OWNER, 4, may_destroy_the_copy, destroy_the_copy},
     {"the third agent moves it back to the target", KIND_HEAL, 1, may_move_back, move_back},
     {"the third agent moves it home", KIND_HEAL, 1, may_go_home, go_home},
     {"its owner begins to move it elsewhere", KIND_OWNER, 1, may_owner_move, owner_moves},
