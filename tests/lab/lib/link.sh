@@ -3,6 +3,8 @@
 # Links: a veth pair between each two nodes, made inside their namespaces, so
 # that nothing of it has a name outside. On node a the device to b is "to-b".
 
+NOBODY=02:00:00:00:00:00
+
 # The pairs that a verb is about: the two given, else all.
 pairs() {
     local nodes i j
@@ -73,8 +75,10 @@ verb_cut() {
     need_lab
     while read -r one two; do
         if [[ -n $silent ]]; then
-            # a bucket too small for any packet: each is dropped
-            both_ends "$one" "$two" tc qdisc replace dev DEV root tbf rate 8bit burst 10 limit 1
+            # Frames go out to an address that nobody has. A qdisc that drops them would tell the sender's TCP, which takes that for
+            # congestion here, and has been seen to give a connection up within seconds.
+            in_node "$one" n ip neigh replace "$(node_address "$two")" lladdr "$NOBODY" nud permanent dev "to-$two"
+            in_node "$two" n ip neigh replace "$(node_address "$one")" lladdr "$NOBODY" nud permanent dev "to-$one"
         else
             both_ends "$one" "$two" ip link set DEV down
         fi
@@ -88,6 +92,8 @@ verb_heal() {
     while read -r one two; do
         read -r rate <"$LAB_DIR/wire/$one$two.rate"
         both_ends "$one" "$two" ip link set DEV up
+        in_node "$one" n ip neigh flush dev "to-$two" nud permanent
+        in_node "$two" n ip neigh flush dev "to-$one" nud permanent
         shape "$one" "$two" "$rate"
         rm -f "$LAB_DIR/wire/$one$two.cut"
     done < <(pairs "$@")
