@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffd as it is, but for the hypervisor: that is scripted. For tests and measurements. */
-#include "agent/daemon.h"
+#include "agent/daemon/daemon.h"
 #include "tests/fake/fake-driver.h"
 
 static MigDriver *driver_new(GError **error) {

@@ -3,7 +3,7 @@
  * warning, of which there are not too many; what is taken is within its range, and whole. */
 #include "fuzz.h"
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "json-edit.h"
 
-#include "agent/drain-private.h"
+#include "agent/drain/drain-private.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

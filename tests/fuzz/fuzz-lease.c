@@ -4,7 +4,7 @@
 #include "fuzz.h"
 #include "json-edit.h"
 
-#include "agent/job.h"
+#include "agent/job/job.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

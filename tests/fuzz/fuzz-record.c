@@ -4,8 +4,8 @@
 #include "fuzz.h"
 #include "json-edit.h"
 
-#include "agent/jobjson.h"
-#include "agent/store.h"
+#include "agent/job/jobjson.h"
+#include "agent/job/store.h"
 #include "proto/idl.h"
 #include "proto/interface.h"
 

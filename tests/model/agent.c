@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The model's agent: the order in which agent/run.c, worker.c and settle.c do things, around the real mig_settle_step().
+/* The model's agent: the order in which agent/move/run.c, worker.c and settle.c do things, around the real mig_settle_step().
  *
  * Theory of Operation. What is asked, and in which order, is copied from there; every decision about an outcome or a domain
  * is the core's own. What the monitor decides while a migration runs (abort, post-copy, a pause) is any of it at any time:
@@ -345,7 +345,7 @@ static void ask_the_source(World *world) {
   }
 }
 
-/* agent/ask.c: what a look shows counts as what is heard does. */
+/* agent/libvirtd/endpoint.c: what a look shows counts as what is heard does. */
 static void see_target(Agent *agent, MigEndState state) {
   if (state == MIG_END_PAUSED_MIGRATION)
     agent->alive_there = false;
@@ -406,7 +406,7 @@ static void ask_second(World *world) {
   world->agent.stage = AGENT_DECIDE;
 }
 
-/* agent/run.c: what was never seen to begin, and is at its source, is begun anew. */
+/* agent/move/run.c: what was never seen to begin, and is at its source, is begun anew. */
 static bool begins_anew(const Agent *agent) {
   return agent->adopted && !agent->begun && agent->step.verdict == MIG_VERDICT_AT_SOURCE &&
          !agent->abort_asked && !agent->look.source_replaced && !agent->record.seen_there;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The agent at a target, around the real core: the order of agent/incoming.c, grant.c and images.c, of hypervisor.c its connection
+/* The agent at a target, around the real core: the order of agent/move/incoming.c, grant.c and images.c, of hypervisor.c its connection
  * and of store.c the record, which lags behind. What is declared at the end is held against what is true. */
 #include "tests/model/arrival-model.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who may call what: every method of the interface, for every kind of caller. */
-#include "agent/access.h"
+#include "agent/request/access.h"
 
 #include "proto/idl.h"
 #include "proto/interface.h"

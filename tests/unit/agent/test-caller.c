@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who asked: as the kernel says it, and as a record keeps it. */
-#include "agent/caller.h"
+#include "agent/job/caller.h"
 #include "tests/unit/core/rows.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which calls are out, and late. The time is the test's own; the driver beneath waits until it is told to go on. */
-#include "agent/callwatch.h"
+#include "agent/libvirtd/callwatch.h"
 
 #include "tests/unit/core/rows.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How many refusals the journal is told of. */
-#include "agent/denials.h"
+#include "agent/request/denials.h"
 
 #include "tests/unit/core/rows.h"
 

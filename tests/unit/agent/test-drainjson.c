@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The record of a drain: what was asked for is always kept, and what came of it as far as a record may have. */
-#include "agent/drain-private.h"
+#include "agent/drain/drain-private.h"
 
 #include "tests/unit/core/rows.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The history of a migration: bounded, however long it takes, and true to what was read. */
-#include "agent/history.h"
+#include "agent/job/history.h"
 
 #include "proto/idl.h"
 #include "proto/interface.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Histories on the disk: in their order, set aside when damaged, swept with their jobs. */
-#include "agent/historystore.h"
+#include "agent/job/historystore.h"
 
 #include "tests/unit/core/rows.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One job: its events, its phases, its first cause. */
-#include "agent/job.h"
+#include "agent/job/job.h"
 
 #include "tests/unit/core/rows.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job as JSON: the record keeps all that matters, the wire shows what the interface says. */
-#include "agent/jobjson.h"
+#include "agent/job/jobjson.h"
 
-#include "agent/store.h"
+#include "agent/job/store.h"
 #include "proto/idl.h"
 #include "proto/interface.h"
 #include "tests/unit/core/rows.h"

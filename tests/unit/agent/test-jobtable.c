@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Finding jobs, whose turn is next, which are forgotten. */
-#include "agent/jobtable.h"
+#include "agent/job/jobtable.h"
 
 #include "tests/unit/core/rows.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the journal is sent, by a journal of the test's own. */
-#include "agent/log.h"
+#include "agent/job/log.h"
 #include "tests/unit/core/rows.h"
 
 #include <errno.h>

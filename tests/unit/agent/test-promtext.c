@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Prometheus's text format, to the byte. */
-#include "agent/promtext.h"
+#include "agent/base/promtext.h"
 
 #include "tests/unit/core/rows.h"
 

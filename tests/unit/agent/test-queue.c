@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What core's queue does not know: targets and their limits, and every reason in words. */
-#include "agent/queue.h"
+#include "agent/job/queue.h"
 
 #include "tests/unit/core/rows.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Records on the disk: whole or not at all, in their order, by one agent at a time. */
-#include "agent/store.h"
+#include "agent/job/store.h"
 
 #include "tests/unit/core/rows.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A file that is replaced as a whole, by a thread. */
-#include "agent/textfile.h"
+#include "agent/base/textfile.h"
 
 #include "tests/unit/core/rows.h"
 

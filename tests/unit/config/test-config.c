@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The configuration: files, lines, keys, and what is said of those that are not understood. */
-#include "agent/config.h"
-#include "agent/goals.h"
+#include "agent/config/config.h"
+#include "agent/config/goals.h"
 
 #include "tests/unit/core/rows.h"
 

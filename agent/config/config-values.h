@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The values of settings: from text to a field, with the range that each has. Private to the configuration. */
+#pragma once
+
+#include "agent/config/config.h"
+
+#define CONFIG_SECOND_MS UINT64_C(1000)
+#define CONFIG_MINUTE_MS (60 * CONFIG_SECOND_MS)
+#define CONFIG_HOUR_MS   (60 * CONFIG_MINUTE_MS)
+#define CONFIG_DAY_MS    (24 * CONFIG_HOUR_MS)
+
+/* What a setting takes: inclusive, in the unit of its field. */
+typedef struct ConfigRange {
+  uint64_t min, max;
+  uint64_t unit_ms; /* of a time without a unit */
+} ConfigRange;
+
+/* Parses `text` into `field` (of the type that the function's comment says). NULL, or what would be accepted, for a
+ * warning; the field is as it was then. */
+typedef char *(*ConfigParseFunc)(const char *text, const ConfigRange *range, void *field);
+
+char *config_parse_count(const char *text, const ConfigRange *range, void *field); /* unsigned */
+char *config_parse_ms(const char *text, const ConfigRange *range, void *field);    /* unsigned, ms */
+char *config_parse_s(const char *text, const ConfigRange *range, void *field);     /* uint64_t, s */
+char *config_parse_rate(const char *text, const ConfigRange *range, void *field);  /* uint64_t, bytes/s */
+char *config_parse_public_read(const char *text, const ConfigRange *range,
+                               void *field); /* ConfigPublicRead */
+char *config_parse_libvirt_uri(const char *text, const ConfigRange *range,
+                               void *field); /* char *, NULL for "" */
+char *config_parse_migrate_uri(const char *text, const ConfigRange *range, void *field); /* likewise */
+char *config_parse_path(const char *text, const ConfigRange *range, void *field); /* char *, NULL for "" */
+char *config_parse_allow_targets(const char *text, const ConfigRange *range,
+                                 void *field);                                     /* char **, NULL for "" */
+char *config_parse_group(const char *text, const ConfigRange *range, void *field); /* char *, replaced */

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The agent: puts its parts together and takes them apart. */
+#include "agent/daemon/agent.h"
+
+#include "agent/job/jobjson.h"
+#include "agent/job/log.h"
+#include "agent/job/recorder.h"
+#include "agent/job/recordformat.h"
+#include "agent/libvirtd/callwatch.h"
+#include "agent/method/methods.h"
+#include "agent/move/admit.h"
+#include "agent/move/bandwidth.h"
+#include "agent/move/incoming.h"
+#include "agent/move/lifecycle.h"
+#include "agent/request/watch.h"
+
+#include <gio/gio.h>
+#include <grp.h>
+#include <string.h>
+
+/* How late a deadline or a timeout may be seen. */
+#define TICK_MS 250
+
+/* So many questions about incoming domains at a time. */
+#define ERRAND_THREADS 4
+
+uint64_t agent_now_ms(void) {
+  return (uint64_t)g_get_monotonic_time() / 1000;
+}
+
+static char *read_boot_id(void) {
+  char *text = NULL;
+
+  if (!g_file_get_contents("/proc/sys/kernel/random/boot_id", &text, NULL, NULL))
+    return g_strdup("unknown");
+  return g_strstrip(text);
+}
+
+static gid_t find_group(const char *name) {
+  struct group *group = getgrnam(name);
+
+  return group ? group->gr_gid : (gid_t)-1;
+}
+
+static void on_hypervisor_state(Hypervisor *hypervisor, gpointer user_data) {
+  const HypervisorState *state = hypervisor_get_state(hypervisor);
+  Agent *agent = user_data;
+  const LogField fields[] = {{NAMES_FIELD_LIBVIRT_URI, hypervisor_get_uri(hypervisor)}};
+
+  if (state->reachable != agent->hypervisor_said || !agent->hypervisor_said_once) {
+    if (state->reachable)
+      log_message(LOG_INFO, NAMES_MESSAGE_LIBVIRT_BACK, fields, G_N_ELEMENTS(fields),
+                  "libvirtd answers at %s", hypervisor_get_uri(hypervisor));
+    else
+      log_message(LOG_WARNING, NAMES_MESSAGE_LIBVIRT_LOST, fields, G_N_ELEMENTS(fields),
+                  "libvirtd does not answer at %s, and is tried again and again: %s",
+                  hypervisor_get_uri(hypervisor), state->message);
+    agent->hypervisor_said = state->reachable;
+    agent->hypervisor_said_once = true;
+  }
+  if (agent->status_changed)
+    agent->status_changed(agent);
+  /* Of the old connection events may have been lost; by the new one, if there is one, none has been heard. */
+  incoming_lose_sight(agent, state->message);
+  if (state->reachable) {
+    incoming_look_at_all(agent);
+    evaluator_libvirt_is_back(agent->evaluator);
+  }
+  admit_jobs(agent);
+}
+
+static void on_hypervisor_event(const MigVirtEvent *event, gpointer user_data) {
+  Agent *agent = user_data;
+
+  lifecycle_handle_event(agent, event);
+  evaluator_handle_event(agent->evaluator, event);
+  drain_handle_event(agent, event);
+}
+
+/* --- jobs of before --- */
+
+static void read_job(Agent *agent, const char *id, json_t *record, const GError *error) {
+  g_autoptr(GError) bad = NULL;
+  Job *job = record ? job_from_record(record, agent->boot_id, &bad) : NULL;
+
+  if (job && (strcmp(job->id, id) != 0 || job_table_find_id(agent->jobs, job->id))) {
+    g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it is the record of another job (%s)", job->id);
+    g_clear_pointer(&job, job_free);
+  }
+  if (job && job->request_key && job_table_find_request_key(agent->jobs, job->request_key)) {
+    g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "another record has its request key");
+    g_clear_pointer(&job, job_free);
+  }
+  if (!job) {
+    damaged_note(agent->damaged, agent->store, id, record, error ? error->message : bad->message);
+    return;
+  }
+  job_table_add(agent->jobs, job);
+}
+
+typedef struct Loading {
+  Agent *agent;
+  GError *refused; /* what keeps the agent from starting */
+} Loading;
+
+static void on_record(const char *id, json_t *record, const GError *error, gpointer user_data) {
+  Loading *loading = user_data;
+  Agent *agent = loading->agent;
+  g_autoptr(GError) bad = NULL;
+
+  /* Without what it says this agent would break promises: forget a request, or begin a second move of a domain. */
+  if (record && !record_upgrade(record, &bad) && g_error_matches(bad, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED)) {
+    if (!loading->refused)
+      g_set_error(
+          &loading->refused, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+          "does not start on records of a newer handoffd: jobs/%s.json: %s. Start that one, or, if you know "
+          "what became of its jobs, move their records away",
+          id, bad->message);
+    return;
+  }
+  if (error && (strcmp(id, CORDON_RECORD_ID) == 0 || strcmp(id, DRAIN_RECORD_ID) == 0))
+    damaged_note(agent->damaged, agent->store, id, NULL, error->message);
+  if (strcmp(id, CORDON_RECORD_ID) == 0)
+    cordon_read(&agent->cordon, record, error);
+  else if (strcmp(id, DRAIN_RECORD_ID) == 0)
+    drain_read(agent, record, error);
+  else
+    read_job(agent, id, record, error);
+}
+
+static bool load(Agent *agent, GError **error) {
+  Loading loading = {.agent = agent};
+
+  if (!store_load(agent->store, on_record, &loading, error))
+    return false;
+  if (loading.refused)
+    g_propagate_error(error, loading.refused);
+  return !loading.refused;
+}
+
+static bool may_be_moving(const Job *job) {
+  return job->phase == MIG_PHASE_MIGRATING || job->phase == MIG_PHASE_RECOVERING;
+}
+
+static void adopt_jobs(Agent *agent) {
+  g_autoptr(GPtrArray) unfinished = g_ptr_array_new();
+  const GPtrArray *all = job_table_all(agent->jobs);
+
+  /* Those that may be moving go first: the places are theirs. */
+  for (int moving = 1; moving >= 0; moving--)
+    for (guint i = 0; i < all->len; i++)
+      if (!job_is_final(all->pdata[i]) && may_be_moving(all->pdata[i]) == moving)
+        g_ptr_array_add(unfinished, all->pdata[i]);
+  for (guint i = 0; i < unfinished->len; i++)
+    lifecycle_adopt(agent, unfinished->pdata[i]);
+  admit_jobs(agent);
+}
+
+/* --- the clock --- */
+
+static gboolean on_tick(gpointer user_data) {
+  Agent *agent = user_data;
+
+  lifecycle_tick(agent);
+  hangs_tick(agent);
+  evaluator_tick(agent->evaluator);
+  hostdown_tick(user_data);
+  metrics_tick(user_data);
+  drain_tick(agent);
+  return G_SOURCE_CONTINUE;
+}
+
+static gboolean on_watch_flush(gpointer user_data) {
+  watch_flush(user_data);
+  return G_SOURCE_CONTINUE;
+}
+
+static GSource *start_timer(Agent *agent, unsigned interval_ms, GSourceFunc func) {
+  GSource *source = g_timeout_source_new(interval_ms);
+
+  g_source_set_callback(source, func, agent, NULL);
+  g_source_attach(source, agent->context);
+  return source;
+}
+
+static void stop_timer(GSource **source) {
+  if (*source)
+    g_source_destroy(*source);
+  g_clear_pointer(source, g_source_unref);
+}
+
+/* --- the whole --- */
+
+static void prefer_targets(Agent *agent, const char *own_uri) {
+  g_autoptr(GPtrArray) uris = g_ptr_array_new();
+
+  for (guint i = 0; i < agent->config->targets->len; i++)
+    g_ptr_array_add(uris, ((const ConfigTarget *)agent->config->targets->pdata[i])->libvirt_uri);
+  g_ptr_array_add(uris, NULL);
+  agent->driver->ops->prefer(agent->driver, own_uri, (const char *const *)uris->pdata);
+}
+
+void agent_apply_config(Agent *agent) {
+  prefer_targets(agent, hypervisor_get_uri(agent->hypervisor));
+  agent->group_gid = find_group(agent->config->group);
+  stop_timer(&agent->watch_tick);
+  agent->watch_tick = start_timer(agent, MAX(agent->config->watch_interval_ms / 2, 20), on_watch_flush);
+}
+
+static void log_config_warnings(const Config *config) {
+  for (guint i = 0; i < config->warnings->len; i++)
+    log_message(LOG_WARNING, NAMES_MESSAGE_CONFIG_WARNING, NULL, 0, "%s",
+                (const char *)config->warnings->pdata[i]);
+}
+
+Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const AgentOptions *options,
+                 GError **error) {
+  const VarlinkServiceInfo info = {"handoffd", "handoffd", HANDOFFD_VERSION, ""};
+  const HypervisorHooks hooks = {on_hypervisor_state, on_hypervisor_event};
+  Agent *agent = g_new0(Agent, 1);
+
+  agent->context = g_main_context_ref(context);
+  agent->config = config;
+  /* From here on nobody has the other one. */
+  agent->driver = driver = call_watch_new(driver);
+  agent->hangs = hangs_new();
+  agent->damaged = damaged_new();
+  agent->jobs = job_table_new();
+  agent->queue = job_queue_new(config);
+  agent->bandwidth = bandwidth_new(config);
+  agent->watchers = watch_list_new();
+  agent->boot_id = read_boot_id();
+  agent->hostname = g_strdup(g_get_host_name());
+  agent->group_gid = find_group(config->group);
+  agent->started_usec = g_get_real_time();
+  agent->denials = denials_new();
+  agent->server = varlink_server_new(context, &info, NULL);
+  agent->store = store_open(options->state_directory, context, error);
+  if (!methods_register(agent, error) || !agent->store || !load(agent, error)) {
+    agent_free(agent);
+    return NULL;
+  }
+  recorder_open(agent, options->state_directory);
+  varlink_server_set_overload_error(agent->server, "io.handoffd.Agent.TooManyConnections");
+  log_config_warnings(config);
+  prefer_targets(agent, options->libvirt_uri);
+  agent->hypervisor =
+      hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent, error);
+  if (!agent->hypervisor) {
+    agent_free(agent);
+    return NULL;
+  }
+  agent->logind = logind_new(context, hostdown_on_shutdown, agent);
+  agent->lookup = lookup_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
+  agent->checker = checker_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
+  agent->errands =
+      errands_new(driver, agent->hypervisor, context, ERRAND_THREADS, config->connect_timeout_ms);
+  agent->evaluator = evaluator_new(agent);
+  agent->tick = start_timer(agent, TICK_MS, on_tick);
+  agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
+  adopt_jobs(agent);
+  drain_resume(agent);
+  return agent;
+}
+
+bool agent_free(Agent *agent) {
+  bool left_behind = false;
+  const GPtrArray *all;
+
+  if (!agent)
+    return true;
+  agent->status_changed = NULL;
+  agent->ending = true;
+  stop_timer(&agent->tick);
+  stop_timer(&agent->watch_tick);
+  logind_free(agent->logind);
+  metrics_close(agent);
+  lookup_free(agent->lookup);
+  g_clear_pointer(&agent->drain, drain_free);
+  checker_free(agent->checker);
+  errands_free(agent->errands);
+  evaluator_free(g_steal_pointer(&agent->evaluator));
+  all = job_table_all(agent->jobs);
+  for (guint i = 0; i < all->len; i++) {
+    recorder_end(agent, all->pdata[i]);
+    left_behind = lifecycle_detach(all->pdata[i]) || left_behind;
+    job_queue_remove(agent->queue, all->pdata[i]);
+  }
+  watch_free_all(agent);
+  varlink_server_free(agent->server);
+  denials_free(agent->denials);
+  left_behind = !hypervisor_free(agent->hypervisor) || left_behind;
+  damaged_free(agent->damaged);
+  store_close(agent->store);
+  history_store_close(agent->histories);
+  g_ptr_array_unref(agent->watchers);
+  job_table_free(agent->jobs);
+  job_queue_free(agent->queue);
+  bandwidth_free(agent->bandwidth);
+  cordon_clear(&agent->cordon);
+  g_ptr_array_unref(agent->hangs);
+  if (!left_behind)
+    mig_driver_free(agent->driver);
+  config_free(agent->config);
+  g_free(agent->boot_id);
+  g_free(agent->hostname);
+  g_main_context_unref(agent->context);
+  g_free(agent);
+  return !left_behind;
+}
+
+char *agent_describe(const Agent *agent) {
+  g_autofree char *hangs = hangs_describe(agent->hangs);
+  const HypervisorState *state = agent->hypervisor ? hypervisor_get_state(agent->hypervisor) : NULL;
+  unsigned moving = job_queue_count_running(agent->queue);
+  uint64_t reserved_bytes;
+  unsigned incoming = incoming_count(agent, &reserved_bytes);
+  g_autofree char *coming = incoming > 0 ? g_strdup_printf(", %u awaited or coming", incoming) : g_strdup("");
+
+  return g_strdup_printf("%s%s%s%u moving, %u waiting%s; libvirtd %s%s",
+                         agent->host_down.on ? "the host goes down; " : "",
+                         drain_is_active(agent) ? "draining; "
+                         : agent->cordon.on     ? "cordoned; "
+                                                : "",
+                         damaged_count(agent->damaged) > 0 ? "records are damaged, see the journal; " : "",
+                         moving, job_table_count_unfinished(agent->jobs) - moving - incoming, coming,
+                         state && state->reachable ? "answers" : "does not answer", hangs);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Another configuration for an agent that runs.
+ *
+ * Theory of Operation. Whoever needs a setting reads it from agent->config when he needs it, and keeps no pointer into it
+ * beyond the call; that struct stays, and what is in it is exchanged. What is derived from settings, by the queue, by the
+ * shares of the bandwidth and by the clock of the watchers, is derived anew.
+ *
+ * At the start a line that is not understood is skipped, since an agent with a default is better than none. Here there is
+ * something better than a default, what was there before, and so one such line keeps all of it. */
+#include "agent/daemon/reload.h"
+
+#include "agent/job/log.h"
+#include "agent/move/admit.h"
+#include "agent/move/bandwidth.h"
+
+static void exchange(Config *a, Config *b) {
+  Config kept = *a;
+
+  *a = *b;
+  *b = kept;
+}
+
+static void keep_old(const Config *bad) {
+  for (guint i = 0; i < bad->warnings->len; i++)
+    log_message(LOG_ERR, NAMES_MESSAGE_CONFIG_KEPT, NULL, 0, "%s", (const char *)bad->warnings->pdata[i]);
+  log_message(LOG_ERR, NAMES_MESSAGE_CONFIG_KEPT, NULL, 0,
+              "the configuration stays as it was, all of it, until that is mended and read again");
+}
+
+/* Connections that are open were made with it. */
+static void keep_connect_timeout(const Config *now, Config *next) {
+  if (next->connect_timeout_ms == now->connect_timeout_ms)
+    return;
+  log_message(LOG_NOTICE, NULL, NULL, 0, "ConnectTimeout= changes with the next start of the agent only");
+  next->connect_timeout_ms = now->connect_timeout_ms;
+}
+
+bool reload_config(Agent *agent, const char *path) {
+  g_autoptr(GError) error = NULL;
+  g_autoptr(Config) config = config_load(path, &error);
+
+  if (!config) {
+    log_message(LOG_ERR, NAMES_MESSAGE_CONFIG_KEPT, NULL, 0, "the configuration stays as it was: %s",
+                error->message);
+    return false;
+  }
+  if (config->warnings->len > 0) {
+    keep_old(config);
+    return false;
+  }
+  keep_connect_timeout(agent->config, config);
+  exchange(agent->config, config);
+  agent_apply_config(agent);
+  job_queue_apply_config(agent->queue);
+  bandwidth_apply_config(agent);
+  log_message(LOG_INFO, NAMES_MESSAGE_CONFIG_RELOADED, NULL, 0,
+              "the configuration was read again: %u targets, %u policies; at most %u migrations at a time",
+              agent->config->targets->len, agent->config->policies->len, agent->config->max_outgoing);
+  admit_jobs(agent);
+  return true;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A drain as JSON: as the interface shows it, and as its record keeps it.
+ *
+ * The record of a drain that is under way has no more than what was asked for: the rest is found again, from the jobs and
+ * from libvirtd. Of one that is over it has what came of each domain, since its jobs are not kept for ever. */
+#include "agent/drain/drain-private.h"
+
+#include "agent/job/jobjson.h"
+#include "agent/job/recordformat.h"
+
+#include <gio/gio.h>
+#include <string.h>
+
+static const char *const state_names[] = {
+    [DRAIN_CHECKING] = "checking", [DRAIN_MOVING] = "moving",   [DRAIN_STOPPING] = "stopping",
+    [DRAIN_FINISHED] = "finished", [DRAIN_ABORTED] = "aborted",
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(state_names) == DRAIN_STATE_COUNT);
+
+static const char *const guest_state_names[] = {
+    [DRAIN_GUEST_CHECKING] = "checking",
+    [DRAIN_GUEST_WAITING] = "waiting",
+    [DRAIN_GUEST_MOVING] = "moving",
+    [DRAIN_GUEST_MOVED] = "moved",
+    [DRAIN_GUEST_CANNOT_MOVE] = "cannot_move",
+    [DRAIN_GUEST_LEFT] = "left",
+    [DRAIN_GUEST_GONE] = "gone",
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(guest_state_names) == DRAIN_GUEST_STATE_COUNT);
+
+static void set_string(json_t *object, const char *key, const char *value) {
+  if (value)
+    json_object_set_new(object, key, json_string(value));
+}
+
+static json_t *targets_to_json(const Drain *drain) {
+  json_t *array = json_array();
+
+  for (guint i = 0; i < drain->targets->len; i++) {
+    const DrainTarget *target = drain->targets->pdata[i];
+    json_t *object = json_object();
+
+    set_string(object, "name", target->name);
+    set_string(object, "libvirt_uri", target->uri);
+    set_string(object, "migrate_uri", target->migrate_uri);
+    json_array_append_new(array, object);
+  }
+  return array;
+}
+
+static json_t *common_to_json(const Drain *drain) {
+  json_t *object = json_pack("{ss so ss ss sI}", "id", drain->id, "targets", targets_to_json(drain), "state",
+                             state_names[drain->state], "by", drain->by, "started_usec_realtime",
+                             (json_int_t)drain->started_usec);
+
+  set_string(object, "request_key", drain->request_key);
+  set_string(object, "aborted_by", drain->aborted_by);
+  if (drain->finished_usec > 0)
+    json_object_set_new(object, "finished_usec_realtime", json_integer(drain->finished_usec));
+  return object;
+}
+
+json_t *drain_status_to_json(const Drain *drain) {
+  json_t *object = common_to_json(drain);
+  unsigned counts[DRAIN_GUEST_STATE_COUNT];
+  unsigned total = 0;
+
+  drain_count(drain, counts);
+  for (size_t i = 0; i < DRAIN_GUEST_STATE_COUNT; i++) {
+    json_object_set_new(object, guest_state_names[i], json_integer(counts[i]));
+    total += counts[i];
+  }
+  json_object_set_new(object, "total", json_integer(total));
+  return object;
+}
+
+static json_t *refusals_to_json(const Drain *drain, const DrainGuest *guest) {
+  json_t *array = json_array();
+
+  for (guint i = 0; i < drain->targets->len; i++)
+    if (guest->blockers[i])
+      json_array_append_new(array,
+                            json_pack("{ss sO}", "target", drain_target_label(drain->targets->pdata[i]),
+                                      "findings", guest->blockers[i]));
+  return array;
+}
+
+/* What a job that waits, waits for. */
+static void describe_job(const Drain *drain, const DrainGuest *guest, const Job *job, json_t *object) {
+  set_string(object, "target", job->target_name ? job->target_name : job->target_uri);
+  set_string(object, "phase", mig_phase_name(job->phase));
+  json_object_set_new(object, "percent", json_integer(job->percent));
+  if (job->phase == MIG_PHASE_PENDING && !guest->message) {
+    JobPending pending;
+
+    job_queue_explain(drain->agent->queue, job, agent_now_ms(), &pending);
+    set_string(object, "message", pending.message);
+    g_free(pending.message);
+  }
+}
+
+static json_t *guest_to_json(const Drain *drain, const DrainGuest *guest) {
+  json_t *object = json_pack("{s{ss ss} ss}", "domain", "name", guest->name, "uuid", guest->uuid, "state",
+                             guest_state_names[guest->state]);
+  bool told = *guest->job_id && !guest->sending;
+  const Job *job = told ? job_table_find_id(drain->agent->jobs, guest->job_id) : NULL;
+
+  set_string(object, "job", told ? guest->job_id : NULL);
+  set_string(object, "message", guest->message);
+  if (job)
+    describe_job(drain, guest, job, object);
+  if (guest->state == DRAIN_GUEST_CANNOT_MOVE)
+    json_object_set_new(object, "refusals", refusals_to_json(drain, guest));
+  return object;
+}
+
+json_t *drain_guests_to_json(const Drain *drain, uint64_t after) {
+  json_t *array;
+
+  if (drain->final_guests)
+    return json_incref(drain->final_guests);
+  array = json_array();
+  for (guint i = 0; i < drain->guests->len; i++) {
+    const DrainGuest *guest = drain->guests->pdata[i];
+
+    if (guest->revision > after)
+      json_array_append_new(array, guest_to_json(drain, guest));
+  }
+  return array;
+}
+
+/* --- the record --- */
+
+/* Only what was given; policy_to_json() has every key. */
+static json_t *over_to_json(const MigPolicy *policy) {
+  json_t *all = policy_to_json(policy), *given = json_object();
+
+  for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
+    const char *name = mig_policy_key_info((MigPolicyKey)key)->name;
+
+    if (policy->set & (UINT32_C(1) << key))
+      json_object_set(given, name, json_object_get(all, name));
+  }
+  json_decref(all);
+  return given;
+}
+
+/* What the record has besides takes less than a quarter of it, for targets have limits (drain-calls.c). */
+#define GUESTS_BYTES_MAX (STORE_RECORD_BYTES_MAX / 4 * 3)
+
+static bool fits(json_t *guests) {
+  return json_dumpb(guests, NULL, 0, JSON_COMPACT) <= GUESTS_BYTES_MAX;
+}
+
+/* Without these members: a copy. */
+static json_t *guests_without(json_t *guests, const char *const *keys, size_t n) {
+  json_t *array = json_array(), *guest;
+  size_t i;
+
+  json_array_foreach (guests, i, guest) {
+    json_t *copy = json_copy(guest);
+
+    for (size_t k = 0; k < n; k++)
+      json_object_del(copy, keys[k]);
+    json_array_append_new(array, copy);
+  }
+  return array;
+}
+
+/* Thousands of guests that could not move, each with the reasons of dozens of targets, would be more than is kept. Then those
+ * reasons go, then all words, and in the end the guests: that the drain is over, and how, stays. */
+static json_t *guests_that_fit(json_t *guests) {
+  static const char *const spare[] = {"refusals", "message", "target"};
+
+  if (fits(guests))
+    return json_incref(guests);
+  for (size_t n = 1; n <= G_N_ELEMENTS(spare); n += 2) {
+    json_t *smaller = guests_without(guests, spare, n);
+
+    if (fits(smaller))
+      return smaller;
+    json_decref(smaller);
+  }
+  return json_array();
+}
+
+json_t *drain_to_record(const Drain *drain) {
+  json_t *object = common_to_json(drain);
+
+  set_string(object, "digest", drain->digest);
+  if (drain->caller)
+    json_object_set_new(object, "caller", caller_to_json(drain->caller));
+  if (drain->aborter)
+    json_object_set_new(object, "aborter", caller_to_json(drain->aborter));
+  set_string(object, "policy_name", drain->asked.policy_name);
+  json_object_set_new(object, "policy", over_to_json(&drain->asked.over));
+  if (drain->final_guests)
+    json_object_set_new(object, "guests", guests_that_fit(drain->final_guests));
+  return json_pack("{si so}", "format", RECORD_FORMAT, "drain", object);
+}
+
+static char *get_string(json_t *object, const char *key) {
+  return g_strdup(json_string_value(json_object_get(object, key)));
+}
+
+static int index_of(const char *const *names, size_t n, const char *name) {
+  for (size_t i = 0; name && i < n; i++)
+    if (strcmp(names[i], name) == 0)
+      return (int)i;
+  return -1;
+}
+
+static void read_targets(Drain *drain, json_t *array) {
+  json_t *object;
+  size_t i;
+
+  json_array_foreach (array, i, object) {
+    const char *uri = json_string_value(json_object_get(object, "libvirt_uri"));
+
+    if (uri && drain->targets->len < DRAIN_TARGETS_MAX)
+      drain_add_target(drain, json_string_value(json_object_get(object, "name")), uri,
+                       json_string_value(json_object_get(object, "migrate_uri")));
+  }
+}
+
+static void read_final_guests(Drain *drain, json_t *array) {
+  json_t *object;
+  size_t i;
+
+  drain->final_guests = json_is_array(array) ? json_incref(array) : json_array();
+  json_array_foreach (drain->final_guests, i, object) {
+    int state = index_of(guest_state_names, G_N_ELEMENTS(guest_state_names),
+                         json_string_value(json_object_get(object, "state")));
+
+    if (state >= 0)
+      drain->final_counts[state]++;
+  }
+}
+
+/* Everybody may write anything into a file: what is not whole is refused as a whole. */
+static bool read_all(Drain *drain, json_t *object, GError **error) {
+  const char *id = json_string_value(json_object_get(object, "id"));
+  int state =
+      index_of(state_names, G_N_ELEMENTS(state_names), json_string_value(json_object_get(object, "state")));
+  const char *key = NULL;
+  char message[200];
+
+  drain->by = get_string(object, "by");
+  read_targets(drain, json_object_get(object, "targets"));
+  if (!id || strlen(id) != JOB_ID_SIZE - 1 || state < 0 || !drain->by || drain->targets->len == 0) {
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it lacks its id, its state or its targets");
+    return false;
+  }
+  if (!policy_from_json(json_object_get(object, "policy"), &drain->asked.over, &key, message,
+                        sizeof message)) {
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "its policy's %s is bad: %s", key, message);
+    return false;
+  }
+  g_strlcpy(drain->id, id, sizeof drain->id);
+  drain->state = (DrainState)state;
+  drain->request_key = get_string(object, "request_key");
+  drain->digest = get_string(object, "digest");
+  drain->caller = caller_from_json(json_object_get(object, "caller"));
+  drain->aborter = caller_from_json(json_object_get(object, "aborter"));
+  drain->aborted_by = get_string(object, "aborted_by");
+  if (!drain->aborted_by && drain->state == DRAIN_STOPPING)
+    drain->aborted_by = g_strdup("somebody");
+  drain->asked.policy_name = get_string(object, "policy_name");
+  drain->started_usec = (int64_t)json_integer_value(json_object_get(object, "started_usec_realtime"));
+  drain->finished_usec = (int64_t)json_integer_value(json_object_get(object, "finished_usec_realtime"));
+  /* Nothing is known of any domain any more. */
+  if (drain->state == DRAIN_MOVING)
+    drain->state = DRAIN_CHECKING;
+  if (drain_is_over(drain))
+    read_final_guests(drain, json_object_get(object, "guests"));
+  return true;
+}
+
+Drain *drain_from_record(Agent *agent, json_t *record, GError **error) {
+  Drain *drain;
+
+  if (!record_upgrade(record, error))
+    return NULL;
+  drain = drain_new(agent);
+  if (read_all(drain, json_object_get(record, "drain"), error))
+    return drain;
+  drain_free(drain);
+  return NULL;
+}

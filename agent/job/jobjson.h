@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job as JSON: as the interface shows it, and as its record keeps it. */
+#pragma once
+
+#include "agent/job/job.h"
+#include "libmigrate/core/migratable.h"
+
+#include <jansson.h>
+
+typedef enum JobView {
+  JOB_VIEW_FULL, /* all events */
+  JOB_VIEW_NEWS  /* the newest events only, for one step of a stream */
+} JobView;
+
+/* What of a job's JSON depends on the rest of the agent and on the time. */
+typedef struct JobContext {
+  unsigned queue_position; /* 0: does not wait */
+  const char *pending_reason;
+  const char *pending_message;
+  int64_t pending_until_usec; /* 0: for ever */
+  int64_t held_since_usec;    /* by a condition; 0: by none */
+  int64_t retry_usec;         /* when that is looked at again */
+  unsigned tries;             /* how often it was */
+  uint64_t now_ms;            /* monotonic */
+  int64_t now_usec;           /* realtime, of the same moment */
+} JobContext;
+
+/* The interface's type Job. */
+json_t *job_to_json(const Job *job, const JobContext *context, JobView view);
+
+/* The interface's []Finding: what was found of the job; empty if nothing was. */
+json_t *job_findings_to_json(const Job *job);
+
+/* The interface's name for a way, as the stage that it leads to; for MIG_WAY_COUNT: none. */
+const char *way_to_stage_name(MigWay way);
+
+/* The interface's type JobSummary. Of the context, what is said of a pending job counts, but its message. */
+json_t *job_to_summary(const Job *job, const JobContext *context);
+
+/* The record. `boot_id` tells monotonic times of this boot from those of another. */
+json_t *job_to_record(const Job *job, const char *boot_id);
+
+/* Reads a record. A format newer than this agent's is refused. */
+Job *job_from_record(json_t *record, const char *boot_id, GError **error);
+
+/* An array of the interface's type Finding. */
+json_t *check_report_to_json(const MigCheckReport *report);
+
+/* The interface's type Policy: every key. */
+json_t *policy_to_json(const MigPolicy *policy);
+
+/* Reads a Policy of which any key may be absent or null. On failure ret_key (static or borrowed from `object`) names
+ * the key, and ret_message says what would be accepted. */
+bool policy_from_json(json_t *object, MigPolicy *ret_policy, const char **ret_key, char *ret_message,
+                      size_t message_size);

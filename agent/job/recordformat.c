@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The format of records.
+ *
+ * Theory of Operation. Each record says its format. One that is older is brought up step by step when it is read, and
+ * written in the present format when its job changes next; so an agent may be replaced by a newer one at any time. One
+ * that is newer is not guessed at: the agent does not start (agent.c), for it would forget what was acknowledged. A new
+ * field needs no new format where its absence can be told; a field that means something else does, and a row here. */
+#include "agent/job/recordformat.h"
+
+#include <gio/gio.h>
+
+/* Format 1 had the time of day alone, by which a job that waits would time out when the clock is set. */
+static void add_pending_since_ms(json_t *record) {
+  json_t *agent = json_object_get(record, "agent");
+  gint64 now_ms = g_get_monotonic_time() / 1000;
+  gint64 since_usec = json_integer_value(json_object_get(agent, "pending_since_usec"));
+  gint64 waited_ms;
+
+  if (!json_is_object(agent) || since_usec <= 0)
+    return;
+  waited_ms = (g_get_real_time() - since_usec) / 1000;
+  json_object_set_new(agent, "pending_since_ms", json_integer(now_ms - CLAMP(waited_ms, 0, now_ms - 1)));
+}
+
+/* The step from each format to the next. */
+static void (*const steps[])(json_t *record) = {
+    [1] = add_pending_since_ms,
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(steps) == RECORD_FORMAT);
+
+bool record_upgrade(json_t *record, GError **error) {
+  json_int_t format = json_integer_value(json_object_get(record, "format"));
+
+  if (format > RECORD_FORMAT) {
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                "it has format %lld, and this agent knows up to %d: it was written by a newer handoffd",
+                (long long)format, RECORD_FORMAT);
+    return false;
+  }
+  if (format < 1) {
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it lacks a format");
+    return false;
+  }
+  for (; format < RECORD_FORMAT; format++)
+    steps[format](record);
+  json_object_set_new(record, "format", json_integer(RECORD_FORMAT));
+  return true;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Asks one end how a domain stands there.
+ *
+ * Theory of Operation. A call of libvirt's ends when libvirtd answers, or when keepalive gives it up, which takes half a
+ * minute. So each question has a thread of its own, and who asks waits for ANSWER_MS; a question that takes longer is
+ * *lost*: it is left to itself, with the connection that it is asked on, and what it finds is thrown away. The next
+ * question is asked on another connection. Only so many may be lost at a time; until one of them ends, the answer is at
+ * once that there is none.
+ *
+ * A target is not connected to before there is a way to it over the network: see reachable() in driver.h. So a link that
+ * is back is noticed within a second, however long it was away.
+ *
+ * An *action* dies with the question that it is: in the moment before libvirtd is asked to act the thread looks at the domain once more,
+ * on the same connection, and asks under the mutex whether anybody still waits (guard()). So a libvirtd that hung for an hour and
+ * goes on finds no old order, but for one that lay in its socket already when it hung.
+ *
+ * *The watch.* A target's connection is opened with libvirt's events, and kept from question to question. What happens to the domain
+ * there is heard on it; and since libvirt sends all of it in order, an answer says that nothing was missed before it. A
+ * connection that breaks, or goes with a question that is lost, ends the watch, and the next one begins another.
+ *
+ * Locks: `mutex` guards lost, the watch, and of each question ended, lost and sent. Not held over calls. */
+#include "agent/libvirtd/endpoint.h"
+
+#define ANSWER_MS  3000
+#define REACH_MS   1000
+#define ACQUIRE_MS 500
+#define OPEN_MS    2500 /* less than ANSWER_MS: an open that hangs ends by itself */
+#define LOST_MAX   3
+
+G_STATIC_ASSERT(ANSWER_MS + REACH_MS < ASK_LONGEST_MS);
+
+/* Of a target's connection. What ends there is the guest only if it was alive before: a copy that a later migration stopped ends
+ * without it. */
+typedef struct Watch {
+  unsigned number;   /* of the connection that is watched; another one's events do not count */
+  uint64_t since_ms; /* 0: there is none */
+  bool had_guest;    /* stays, whatever becomes of the watch */
+  bool alive;        /* the guest was there last */
+  bool ended;
+  unsigned heard; /* how many events of the domain's state */
+} Watch;
+
+struct Asker {
+  gint refs; /* the owner's, and one for each question */
+  MigDriver *driver;
+  Hypervisor *hypervisor; /* held also for a target's: so it is known that threads are left */
+  char *uri;              /* NULL: this node's */
+  char *domain_uuid;
+  MigConn *conn; /* the owner's, of a target, between two questions */
+
+  GMutex mutex;
+  GCond cond;
+  unsigned lost;
+  Watch watch;
+  GPtrArray *ears; /* of Ear */
+};
+
+typedef struct Question Question;
+typedef bool (*QuestionFunc)(Question *question, MigConn *conn, GError **error);
+
+struct Question {
+  Asker *asker;
+  QuestionFunc func;
+  MigConn *conn; /* of a target: to be asked on; NULL: to be opened. Afterwards: to be kept */
+  bool ended;
+  bool lost;
+  bool sent;      /* an action: it was asked of libvirtd */
+  AskBasis basis; /* an action: what it rests on */
+  bool ok;
+  AskAnswer answer;
+  GError *error;
+};
+
+static void asker_unref(Asker *asker) {
+  if (!g_atomic_int_dec_and_test(&asker->refs))
+    return;
+  hypervisor_unref(asker->hypervisor);
+  g_free(asker->uri);
+  g_free(asker->domain_uuid);
+  g_ptr_array_unref(asker->ears);
+  g_mutex_clear(&asker->mutex);
+  g_cond_clear(&asker->cond);
+  g_free(asker);
+}
+
+Asker *asker_new(MigDriver *driver, Hypervisor *hypervisor, const char *uri, const char *domain_uuid) {
+  Asker *asker = g_new0(Asker, 1);
+
+  asker->refs = 1;
+  asker->driver = driver;
+  asker->hypervisor = hypervisor_ref(hypervisor);
+  asker->uri = g_strdup(uri);
+  asker->domain_uuid = g_strdup(domain_uuid);
+  asker->ears = g_ptr_array_new_with_free_func(g_free);
+  g_mutex_init(&asker->mutex);
+  g_cond_init(&asker->cond);
+  return asker;
+}
+
+void asker_free(Asker *asker) {
+  if (!asker)
+    return;
+  if (asker->conn)
+    asker->driver->ops->close(asker->conn);
+  asker->conn = NULL;
+  asker_unref(asker);
+}
+
+static void question_free(Question *question) {
+  if (question->conn)
+    question->asker->driver->ops->close(question->conn);
+  g_clear_error(&question->error);
+  asker_unref(question->asker);
+  g_free(question);
+}
+
+/* --- what is heard --- */
+
+/* The events of one connection. It lives as long as the asker, for which each open connection holds a question or the owner. */
+typedef struct Ear {
+  Asker *asker;
+  unsigned number;
+} Ear;
+
+static bool is_alive(MigEndState state) {
+  return state == MIG_END_RUNNING || state == MIG_END_PAUSED || state == MIG_END_RUNNING_POSTCOPY ||
+         state == MIG_END_RUNNING_POSTCOPY_FAILED;
+}
+
+static bool is_not_alive(MigEndState state) {
+  return state == MIG_END_INACTIVE || state == MIG_END_ABSENT || state == MIG_END_CRASHED ||
+         state == MIG_END_PAUSED_MIGRATION;
+}
+
+static void hear_state(Watch *watch, const MigVirtEvent *event) {
+  bool there = is_alive(event->state);
+
+  watch->heard++;
+  watch->had_guest = watch->had_guest || there;
+  if (event->ended && watch->alive)
+    watch->ended = true;
+  else if (there || event->arriving)
+    watch->ended = false;
+  watch->alive = there || (watch->alive && !is_not_alive(event->state) && !event->arriving);
+}
+
+static void on_event(const MigVirtEvent *event, gpointer user_data) {
+  const Ear *ear = user_data;
+  Asker *asker = ear->asker;
+
+  g_mutex_lock(&asker->mutex);
+  if (ear->number == asker->watch.number) {
+    if (event->kind == MIG_VIRT_EVENT_CLOSED)
+      asker->watch.since_ms = 0;
+    else if (event->kind == MIG_VIRT_EVENT_STATE && g_ascii_strcasecmp(event->uuid, asker->domain_uuid) == 0)
+      hear_state(&asker->watch, event);
+  }
+  g_mutex_unlock(&asker->mutex);
+}
+
+/* Events of before are not heard from now on. */
+static void end_watch(Asker *asker) {
+  g_mutex_lock(&asker->mutex);
+  asker->watch.number++;
+  asker->watch.since_ms = 0;
+  asker->watch.alive = asker->watch.ended = false;
+  g_mutex_unlock(&asker->mutex);
+}
+
+static MigConn *open_watched(Asker *asker, GError **error) {
+  Ear *ear = g_new0(Ear, 1);
+  MigConn *conn;
+
+  g_mutex_lock(&asker->mutex);
+  ear->asker = asker;
+  ear->number = ++asker->watch.number;
+  asker->watch.since_ms = 0;
+  asker->watch.alive = asker->watch.ended = false;
+  g_ptr_array_add(asker->ears, ear);
+  g_mutex_unlock(&asker->mutex);
+  conn = asker->driver->ops->open(asker->driver, asker->uri, OPEN_MS, on_event, ear, error);
+  if (!conn)
+    return NULL;
+  g_mutex_lock(&asker->mutex);
+  if (asker->watch.number == ear->number)
+    asker->watch.since_ms = (uint64_t)g_get_monotonic_time() / 1000;
+  g_mutex_unlock(&asker->mutex);
+  return conn;
+}
+
+/* --- on the question's thread --- */
+
+static bool ask_source(Question *question) {
+  HypervisorConn *conn = hypervisor_acquire(question->asker->hypervisor, ACQUIRE_MS, &question->error);
+  bool ok;
+
+  if (!conn)
+    return false;
+  ok = question->func(question, hypervisor_conn_get(conn), &question->error);
+  question->answer.watched_since_ms = hypervisor_conn_since_ms(conn);
+  hypervisor_release(conn, question->error);
+  return ok;
+}
+
+static void take_heard(Asker *asker, AskAnswer *answer) {
+  g_mutex_lock(&asker->mutex);
+  answer->watched_since_ms = asker->watch.since_ms;
+  answer->had_guest = asker->watch.had_guest;
+  answer->ended = asker->watch.ended;
+  g_mutex_unlock(&asker->mutex);
+}
+
+static bool ask_target(Question *question) {
+  const MigDriverOps *ops = question->asker->driver->ops;
+  bool ok;
+
+  if (question->conn && !ops->is_alive(question->conn)) {
+    ops->close(question->conn);
+    question->conn = NULL;
+  }
+  if (!question->conn)
+    question->conn = open_watched(question->asker, &question->error);
+  if (!question->conn)
+    return false;
+  ok = question->func(question, question->conn, &question->error);
+  take_heard(question->asker, &question->answer);
+  /* A refusal is an answer, too; only of a connection that broke nothing more is to be had. */
+  if (!ok && !ops->is_alive(question->conn)) {
+    ops->close(question->conn);
+    question->conn = NULL;
+  }
+  return ok;
+}
+
+static gpointer question_thread(gpointer data) {
+  Question *question = data;
+  Asker *asker = question->asker;
+  bool ok = asker->uri ? ask_target(question) : ask_source(question);
+  bool lost;
+
+  g_mutex_lock(&asker->mutex);
+  question->ok = ok;
+  question->ended = true;
+  lost = question->lost;
+  if (lost)
+    asker->lost--;
+  else
+    g_cond_broadcast(&asker->cond);
+  g_mutex_unlock(&asker->mutex);
+  if (lost)
+    question_free(question);
+  return NULL;
+}
+
+/* --- who asks --- */
+
+/* NULL: lost. `ret_sent`: libvirtd may have it all the same. */
+static Question *wait_for_answer(Asker *asker, Question *question, bool *ret_sent) {
+  gint64 until = g_get_monotonic_time() + ANSWER_MS * G_TIME_SPAN_MILLISECOND;
+
+  g_mutex_lock(&asker->mutex);
+  while (!question->ended && g_cond_wait_until(&asker->cond, &asker->mutex, until))
+    ;
+  *ret_sent = question->sent;
+  if (!question->ended) {
+    question->lost = true;
+    asker->lost++;
+    question = NULL;
+  }
+  g_mutex_unlock(&asker->mutex);
+  return question;
+}
+
+static const char *who(const Asker *asker) {
+  return asker->uri ? asker->uri : "this node's libvirtd";
+}
+
+static bool may_ask(Asker *asker, GError **error) {
+  unsigned lost;
+
+  g_mutex_lock(&asker->mutex);
+  lost = asker->lost;
+  g_mutex_unlock(&asker->mutex);
+  if (lost >= LOST_MAX) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "%s does not answer: calls to it hang",
+                who(asker));
+    return false;
+  }
+  return !asker->uri || asker->conn ||
+         asker->driver->ops->reachable(asker->driver, asker->uri, REACH_MS, error);
+}
+
+static bool ask(Asker *asker, QuestionFunc func, const AskBasis *basis, AskAnswer *ret_answer, bool *ret_sent,
+                GError **error) {
+  Question *question, *answered;
+  GThread *thread;
+  bool ok;
+
+  *ret_sent = false;
+  if (!may_ask(asker, error)) {
+    end_watch(asker);
+    return false;
+  }
+  question = g_new0(Question, 1);
+  g_atomic_int_inc(&asker->refs);
+  question->asker = asker;
+  question->func = func;
+  if (basis)
+    question->basis = *basis;
+  question->conn = g_steal_pointer(&asker->conn);
+  thread = g_thread_try_new(asker->uri ? "ask-target" : "ask-source", question_thread, question, error);
+  if (!thread) {
+    question_free(question);
+    return false;
+  }
+  g_thread_unref(thread);
+
+  answered = wait_for_answer(asker, question, ret_sent);
+  if (!answered) {
+    end_watch(asker); /* the connection went with it */
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "%s did not answer within %d s", who(asker),
+                ANSWER_MS / 1000);
+    return false;
+  }
+  ok = answered->ok;
+  if (ok && ret_answer)
+    *ret_answer = answered->answer;
+  if (!ok)
+    g_propagate_error(error, g_steal_pointer(&answered->error));
+  asker->conn = g_steal_pointer(&answered->conn);
+  question_free(answered);
+  return ok;
+}
+
+static unsigned count_heard(Asker *asker) {
+  unsigned heard;
+
+  g_mutex_lock(&asker->mutex);
+  heard = asker->watch.heard;
+  g_mutex_unlock(&asker->mutex);
+  return heard;
+}
+
+/* What a look shows counts as what is heard does, unless something was heard meanwhile: that may be newer. */
+static void note_seen(Asker *asker, MigEndState state, unsigned heard_before) {
+  Watch *watch = &asker->watch;
+
+  g_mutex_lock(&asker->mutex);
+  if (watch->heard == heard_before)
+    watch->alive = is_alive(state) || (watch->alive && !is_not_alive(state));
+  g_mutex_unlock(&asker->mutex);
+}
+
+static bool ask_status(Question *question, MigConn *conn, GError **error) {
+  const MigDriverOps *ops = question->asker->driver->ops;
+  const char *uuid = question->asker->domain_uuid;
+  AskAnswer *answer = &question->answer;
+  unsigned heard = count_heard(question->asker);
+
+  if (!ops->domain_status(conn, uuid, &answer->status, error))
+    return false;
+  note_seen(question->asker, answer->status.state, heard);
+  if (question->asker->uri &&
+      (answer->status.state == MIG_END_RUNNING || answer->status.state == MIG_END_PAUSED))
+    answer->have_final = ops->final_stats(conn, uuid, &answer->final, NULL);
+  return true;
+}
+
+/* Right before libvirtd is asked to act: does the domain stand as it did, and does anybody still wait? */
+static bool may_act(const MigDomainStatus *status, gpointer user_data, GError **error) {
+  Question *question = user_data;
+  Asker *asker = question->asker;
+  bool lost;
+
+  g_mutex_lock(&asker->mutex);
+  lost = question->lost;
+  if (!lost && status->state == question->basis.state && status->id == question->basis.id &&
+      !status->job_active) {
+    question->sent = true;
+    g_mutex_unlock(&asker->mutex);
+    return true;
+  }
+  g_mutex_unlock(&asker->mutex);
+  if (lost)
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "nobody waits for it any more");
+  else
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "the domain is %s%s by now: nothing was done",
+                mig_end_state_name(status->state), status->job_active ? ", with a migration job" : "");
+  return false;
+}
+
+static bool ask_resume(Question *question, MigConn *conn, GError **error) {
+  const MigGuard guard = {may_act, question};
+
+  return question->asker->driver->ops->resume(conn, question->asker->domain_uuid, &guard, error);
+}
+
+static bool ask_undefine(Question *question, MigConn *conn, GError **error) {
+  const MigGuard guard = {may_act, question};
+
+  return question->asker->driver->ops->undefine(conn, question->asker->domain_uuid, &guard, error);
+}
+
+bool asker_status(Asker *asker, AskAnswer *ret_answer, GError **error) {
+  bool sent;
+
+  return ask(asker, ask_status, NULL, ret_answer, &sent, error);
+}
+
+bool asker_resume(Asker *asker, const AskBasis *basis, bool *ret_sent, GError **error) {
+  return ask(asker, ask_resume, basis, NULL, ret_sent, error);
+}
+
+bool asker_undefine(Asker *asker, const AskBasis *basis, bool *ret_sent, GError **error) {
+  return ask(asker, ask_undefine, basis, NULL, ret_sent, error);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Check: can this domain move to that target? */
+#include "agent/method/methods.h"
+
+#include "agent/job/jobjson.h"
+#include "agent/request/access.h"
+#include "agent/request/params.h"
+
+typedef struct Check {
+  Agent *agent;
+  VarlinkCall *call;
+  char *domain;
+  AskedGoals asked;
+  bool even_if_cordoned;
+} Check;
+
+static void check_free(Check *check) {
+  if (!check)
+    return;
+  varlink_call_unref(check->call);
+  g_free(check->domain);
+  asked_goals_clear(&check->asked);
+  g_free(check);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Check, check_free)
+
+/* What Start would refuse is a finding here. */
+static void on_asked(const MigCheckInput *answers, const GError *error, gpointer user_data) {
+  g_autoptr(Check) check = user_data;
+  const Agent *agent = check->agent;
+  g_autofree MigCheckReport *report = NULL;
+  MigCheckInput input;
+  const Job *busy;
+  Goals goals;
+
+  if (error) {
+    asked_reply_lookup_error(check->agent, check->call, check->domain, error);
+    return;
+  }
+  if (!asked_find_goals(check->agent, check->call, &check->asked, answers->domain, &goals))
+    return;
+  busy = job_table_find_active(agent->jobs, answers->domain->uuid);
+  input = *answers;
+  input.policy = &goals.policy;
+  input.busy_job = busy ? busy->id : NULL;
+  input.cordon = agent->cordon.on && !check->even_if_cordoned ? agent->cordon.reason : NULL;
+  report = g_new(MigCheckReport, 1);
+  mig_check(&input, report);
+  varlink_call_reply(check->call,
+                     json_pack("{so sb}", "findings", check_report_to_json(report), "can_move",
+                               (int)(report->blockers == 0)),
+                     false);
+}
+
+/* Those who may only read have the agent connect to where its configuration says, and to nowhere else. */
+static bool may_ask(const Agent *agent, VarlinkCall *call, const AskedTarget *target) {
+  if (target->name || access_allowed(varlink_call_get_peer(call), "io.handoffd.Agent.Start",
+                                     agent->config->public_read, agent->group_gid))
+    return true;
+  varlink_call_permission_denied(call);
+  return false;
+}
+
+void methods_check(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  g_autoptr(Check) check = g_new0(Check, 1);
+  AskedTarget target;
+
+  check->agent = user_data;
+  check->call = varlink_call_ref(call);
+  check->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
+  check->even_if_cordoned = json_is_true(json_object_get(parameters, "even_if_cordoned"));
+  if (!asked_take_target(check->agent, call, parameters, &target) || !may_ask(check->agent, call, &target) ||
+      !asked_take_goals(check->agent, call, parameters, &check->asked))
+    return;
+  checker_ask(check->agent->checker, check->domain, target.libvirt_uri,
+              check->agent->config->prepare_timeout_ms, on_asked, check);
+  (void)g_steal_pointer(&check);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Prepare and Release: a place for a domain that is to come, and giving it back.
+ *
+ * Theory of Operation. What can be said at once is said at once. Then an errand asks the source's libvirtd for the domain,
+ * and this node's for what it has of what the domain needs; nothing is decided there. The decision is the main thread's, in
+ * one piece: what is set aside for others, and how many are awaited, is as it is at that moment, so that two calls cannot be
+ * given the same place. The lease is a job (incoming.c) from then on.
+ *
+ * Whether a disk is on shared storage the source alone can see. Here it counts as such, unless disks are to be copied and this
+ * node has nothing under its name: then it is one of those that are copied. */
+#include "agent/method/methods.h"
+
+#include "agent/job/jobjson.h"
+#include "agent/job/log.h"
+#include "agent/libvirtd/survey.h"
+#include "agent/move/incoming.h"
+#include "agent/request/params.h"
+#include "agent/request/request-key.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define TIMEOUT_MAX_S 86400
+
+/* In all: what a client waits for, with some to spare. The first use of an emulator takes seconds of it. */
+#define SURVEY_MS 25000
+
+/* What the errand has, and brings. */
+typedef struct Survey {
+  char *source_uri;
+  char *domain;
+  unsigned connect_timeout_ms;
+  Precheck *precheck;
+  GError *source_error;
+} Survey;
+
+typedef struct Prepare {
+  Agent *agent;
+  VarlinkCall *call;
+  bool counted;
+  RequestKey key;
+  Caller *caller;
+  char *domain;
+  char *source;
+  char *source_uri;
+  AskedGoals asked;
+  bool make_disks;
+  uint64_t timeout_ms;
+} Prepare;
+
+static void survey_free(gpointer data) {
+  Survey *survey = data;
+
+  g_free(survey->source_uri);
+  g_free(survey->domain);
+  precheck_free(survey->precheck);
+  g_clear_error(&survey->source_error);
+  g_free(survey);
+}
+
+static void prepare_free(Prepare *prepare) {
+  if (!prepare)
+    return;
+  if (prepare->counted)
+    prepare->agent->starting--;
+  g_clear_pointer(&prepare->call, varlink_call_unref);
+  request_key_clear(&prepare->key);
+  caller_free(prepare->caller);
+  g_free(prepare->domain);
+  g_free(prepare->source);
+  g_free(prepare->source_uri);
+  asked_goals_clear(&prepare->asked);
+  g_free(prepare);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Prepare, prepare_free)
+
+/* --- the errand --- */
+
+static bool run_survey(MigDriver *driver, MigConn *here, gpointer task, GError **error) {
+  Survey *survey = task;
+  Precheck *precheck = survey->precheck;
+  const MigDriverOps *ops = driver->ops;
+  MigConn *source =
+      ops->open(driver, survey->source_uri, survey->connect_timeout_ms, NULL, NULL, &survey->source_error);
+  bool ok;
+
+  if (!source)
+    return true;
+  ok = ops->host_facts(source, &precheck->source, &survey->source_error) &&
+       ops->survey_domain(source, survey->domain, &precheck->domain, &survey->source_error);
+  ops->close(source);
+  if (!ok)
+    return true;
+  precheck->have_target =
+      ops->survey_target(here, &precheck->domain, &precheck->source, &precheck->target, error);
+  return precheck->have_target;
+}
+
+/* --- the decision --- */
+
+static bool has_path(const MigDisk *disk) {
+  return disk->source && (disk->type == MIG_DISK_FILE || disk->type == MIG_DISK_BLOCK ||
+                          disk->type == MIG_DISK_DIR || disk->type == MIG_DISK_VOLUME);
+}
+
+static void place_disks(Precheck *precheck, const MigPolicy *policy) {
+  bool copies = mig_policy_get(policy, MIG_POLICY_COPY_DISKS) != MIG_COPY_DISKS_NONE;
+  MigDomainFacts *domain = &precheck->domain;
+
+  domain->local_disks = 0;
+  domain->local_disk_bytes = 0;
+  for (size_t i = 0; i < domain->n_disks && i < precheck->target.n_disks; i++) {
+    MigDisk *disk = &domain->disks[i];
+
+    if (!has_path(disk))
+      continue;
+    disk->storage = copies && precheck->target.disks[i].sight == MIG_SIGHT_ABSENT ? MIG_STORAGE_LOCAL
+                                                                                  : MIG_STORAGE_SHARED;
+    if (!mig_disk_is_local(disk))
+      continue;
+    domain->local_disks++;
+    domain->local_disk_bytes += disk->capacity_bytes;
+  }
+}
+
+static bool is_room_code(const char *code) {
+  return strcmp(code, "TARGET_MEMORY") == 0 || strcmp(code, "MEMORY_TIGHT") == 0;
+}
+
+static void add_findings(const Agent *agent, Job *job, const MigCheckReport *report, unsigned incoming,
+                         uint64_t reserved_bytes) {
+  unsigned max_incoming = agent->config->max_incoming;
+
+  job_clear_findings(job);
+  if (agent->host_down.on)
+    job_add_finding(job, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN), true, true, "This node goes down.",
+                    "Name another target, or wait until it is up again.");
+  if (mig_admit_incoming(incoming, max_incoming, false) != MIG_ADMISSION_START) {
+    g_autofree char *seen =
+        g_strdup_printf("%u domains are awaited at this node, or on their way to it, and it takes "
+                        "%u at a time (MaxIncoming=).",
+                        incoming, max_incoming);
+
+    job_add_finding(job, mig_admission_name(MIG_ADMISSION_INCOMING_LIMIT), true, true, seen,
+                    "Wait for one of them, give a lease back, or raise MaxIncoming=.");
+  }
+  for (size_t i = 0; i < report->count; i++) {
+    const MigFinding *finding = &report->findings[i];
+    g_autofree char *seen = NULL;
+
+    if (is_room_code(finding->code) && reserved_bytes > 0)
+      seen = g_strdup_printf("%s (%" PRIu64 " MiB are set aside for domains that are to come.)",
+                             finding->seen, reserved_bytes / MIG_MIB_BYTES);
+    job_add_finding(job, finding->code, finding->blocks, finding->transient, seen ? seen : finding->seen,
+                    finding->remedy);
+  }
+}
+
+static bool is_refused(const Job *job) {
+  for (guint i = 0; job->findings && i < job->findings->len; i++)
+    if (((const JobFinding *)job->findings->pdata[i])->blocks)
+      return true;
+  return false;
+}
+
+/* All that the guest writes to, that is to be copied, and that is not here. */
+static void plan_images(Job *job, const Precheck *precheck) {
+  for (size_t i = 0; i < precheck->domain.n_disks; i++) {
+    const MigDisk *disk = &precheck->domain.disks[i];
+    const MigTargetDisk *there = &precheck->target.disks[i];
+    const MigImage image = {
+        .path = disk->source,
+        .pool = disk->type == MIG_DISK_VOLUME ? disk->pool : NULL,
+        .volume = disk->type == MIG_DISK_VOLUME ? disk->volume : NULL,
+        .format = disk->format ? disk->format : "raw",
+        .capacity_bytes = disk->capacity_bytes,
+    };
+
+    if (mig_disk_is_local(disk) && (disk->type == MIG_DISK_FILE || disk->type == MIG_DISK_VOLUME) &&
+        there->sight == MIG_SIGHT_ABSENT && there->pool && disk->capacity_bytes > 0)
+      job_lease_add_image(job->lease, disk->target, &image);
+  }
+}
+
+static Job *make_job(Prepare *prepare, const MigDomainFacts *domain, const Goals *goals) {
+  Job *job = job_new();
+
+  job->direction = MIG_DIRECTION_INCOMING;
+  job->caller = caller_copy(prepare->caller);
+  job->request_key = g_strdup(prepare->key.key);
+  job->request_digest = g_strdup(prepare->key.digest);
+  job->domain_name = job_copy_text(domain->name);
+  g_strlcpy(job->domain_uuid, domain->uuid, sizeof job->domain_uuid);
+  job->memory_bytes = domain->memory_bytes;
+  job->target_uri = incoming_uri(prepare->agent);
+  job->migrate_uri = g_strdup(prepare->agent->config->incoming_migrate_uri);
+  job->policy = goals->policy;
+  memcpy(job->policy_sources, goals->sources, sizeof job->policy_sources);
+  job->policy_name = g_strdup(prepare->asked.policy_name);
+  job->policy_matched = g_strdup(goals->matched ? goals->matched->name : NULL);
+  job->lease = job_lease_new();
+  job->lease->leased = true;
+  job->lease->source = g_strdup(prepare->source);
+  job->lease->timeout_ms = prepare->timeout_ms;
+  job->lease->expires_usec = g_get_real_time() + (int64_t)prepare->timeout_ms * 1000;
+  return job;
+}
+
+static void on_ready(Agent *agent, Job *job, const GError *error, gpointer user_data) {
+  g_autoptr(Prepare) prepare = user_data;
+
+  if (error)
+    methods_error(prepare->call, "StoreFailed", json_pack("{ss}", "message", error->message));
+  else if (job && job->failure.cause != MIG_CAUSE_NONE)
+    incoming_refuse(prepare->call, job);
+  else if (job)
+    accept_reply(agent, prepare->call, job, true);
+}
+
+static void reply_unavailable(VarlinkCall *call, const char *uri, const GError *error) {
+  methods_error(call, "HypervisorUnavailable", json_pack("{ss ss}", "uri", uri, "message", error->message));
+}
+
+/* False: it was answered. */
+static bool has_facts(Prepare *prepare, const Survey *survey, const GError *error) {
+  const char *here = hypervisor_get_uri(prepare->agent->hypervisor);
+
+  /* Which of the two hangs is the thread's to know, and it sits there. */
+  if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT)) {
+    g_autoptr(GError) late = g_error_new(
+        MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
+        "this node's libvirtd (%s) or the source's (%s) did not answer in time", here, prepare->source_uri);
+
+    reply_unavailable(prepare->call, here, late);
+    return false;
+  }
+  if (!survey) {
+    reply_unavailable(prepare->call, here, error);
+    return false;
+  }
+  if (g_error_matches(survey->source_error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {
+    methods_error(prepare->call, "NoSuchDomain", json_pack("{ss}", "domain", prepare->domain));
+    return false;
+  }
+  if (survey->source_error) {
+    reply_unavailable(prepare->call, prepare->source_uri, survey->source_error);
+    return false;
+  }
+  return true;
+}
+
+static bool is_free(Prepare *prepare, const MigDomainFacts *domain) {
+  Job *busy = job_table_find_active(prepare->agent->jobs, domain->uuid);
+
+  if (busy)
+    methods_error(prepare->call, "DomainBusy", json_pack("{ss ss}", "domain", domain->name, "job", busy->id));
+  return !busy;
+}
+
+static bool goals_fit(Prepare *prepare, const Goals *goals) {
+  if (!prepare->make_disks || mig_policy_get(&goals->policy, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_ALL)
+    return true;
+  methods_error(prepare->call, "InvalidPolicy",
+                json_pack("{ss ss}", "key", "copy_disks", "message",
+                          "images that are made (make_disks) are empty: it has to be all"));
+  return false;
+}
+
+static void on_survey(gpointer task, const GError *error, gpointer user_data) {
+  g_autoptr(Prepare) prepare = user_data;
+  Agent *agent = prepare->agent;
+  Survey *survey = task;
+  g_autofree MigCheckReport *report = NULL; /* too large for the stack */
+  uint64_t reserved_bytes;
+  MigCheckInput input;
+  Precheck *precheck;
+  unsigned incoming;
+  Goals goals;
+  Job *job;
+
+  if (!has_facts(prepare, survey, error) || accept_answer_known(agent, prepare->call, &prepare->key))
+    return;
+  precheck = survey->precheck;
+  if (!is_free(prepare, &precheck->domain) || cordon_refuse(agent, prepare->call) ||
+      !asked_resolve_goals(agent, prepare->call, &prepare->asked, &precheck->domain, &goals) ||
+      !goals_fit(prepare, &goals))
+    return;
+  incoming = incoming_count(agent, &reserved_bytes);
+  if (precheck->target.free_bytes != UINT64_MAX)
+    precheck->target.free_bytes -= MIN(precheck->target.free_bytes, reserved_bytes);
+  place_disks(precheck, &goals.policy);
+  input = (MigCheckInput){.target_uri = hypervisor_get_uri(agent->hypervisor), .policy = &goals.policy};
+  precheck_fill(precheck, &input);
+  report = g_new0(MigCheckReport, 1);
+  mig_check(&input, report);
+  job = make_job(prepare, &precheck->domain, &goals);
+  add_findings(agent, job, report, incoming, reserved_bytes);
+  if (is_refused(job)) {
+    methods_error(prepare->call, "Refused", json_pack("{so}", "findings", job_findings_to_json(job)));
+    job_free(job);
+    return;
+  }
+  if (prepare->make_disks)
+    plan_images(job, precheck);
+  agent->starting--;
+  prepare->counted = false;
+  incoming_accept(agent, job, on_ready, g_steal_pointer(&prepare));
+}
+
+/* --- what can be said at once --- */
+
+static bool take_source(Prepare *prepare, json_t *parameters) {
+  const char *source = json_string_value(json_object_get(parameters, "source"));
+  AskedTarget place;
+
+  if (!asked_find_place(prepare->agent, prepare->call, source, &place))
+    return false;
+  prepare->source = g_strdup(source);
+  prepare->source_uri = g_strdup(place.libvirt_uri);
+  return true;
+}
+
+static bool take_timeout(Prepare *prepare, json_t *parameters) {
+  json_t *value = json_object_get(parameters, "timeout_s");
+  json_int_t seconds = json_integer_value(value);
+
+  prepare->timeout_ms = prepare->agent->config->lease_timeout_ms;
+  if (!json_is_integer(value))
+    return true;
+  if (seconds < 1 || seconds > TIMEOUT_MAX_S) {
+    varlink_call_invalid_parameter(prepare->call, "timeout_s");
+    return false;
+  }
+  prepare->timeout_ms = (uint64_t)seconds * 1000;
+  return true;
+}
+
+void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  g_autoptr(Prepare) prepare = g_new0(Prepare, 1);
+  Agent *agent = user_data;
+  Survey *survey;
+
+  prepare->agent = agent;
+  agent->starting++;
+  prepare->counted = true;
+  prepare->call = varlink_call_ref(call);
+  prepare->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
+  prepare->make_disks = json_is_true(json_object_get(parameters, "make_disks"));
+  if (!request_key_take(call, parameters, &prepare->key) || accept_answer_known(agent, call, &prepare->key) ||
+      cordon_refuse(agent, call) || !take_source(prepare, parameters) || !take_timeout(prepare, parameters) ||
+      !asked_take_goals(agent, call, parameters, &prepare->asked) || !accept_has_room(agent, call))
+    return;
+  prepare->caller = caller_new(varlink_call_get_peer(call));
+  survey = g_new0(Survey, 1);
+  survey->source_uri = g_strdup(prepare->source_uri);
+  survey->domain = g_strdup(prepare->domain);
+  survey->connect_timeout_ms = agent->config->connect_timeout_ms;
+  survey->precheck = precheck_new();
+  errands_run(agent->errands,
+              &(Errand){.run = run_survey,
+                        .task = survey,
+                        .free_task = survey_free,
+                        /* Beside what an errand has anyway. */
+                        .extra_ms = SURVEY_MS - MIN(SURVEY_MS, agent->config->connect_timeout_ms)},
+              on_survey, g_steal_pointer(&prepare));
+}
+
+void methods_release(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  const char *text = json_string_value(json_object_get(parameters, "lease"));
+  g_autoptr(Caller) caller = caller_new(varlink_call_get_peer(call));
+  Agent *agent = user_data;
+  Job *job = methods_find_job(agent, call, text);
+
+  if (!job)
+    return;
+  if (!job->lease)
+    methods_error(call, "NoSuchJob", json_pack("{ss}", "job", text));
+  else if (job_is_final(job) || incoming_release(agent, job, caller))
+    methods_reply_when_saved(agent, job, call);
+  else
+    methods_refuse_abort(call, job, LIFECYCLE_ABORT_INCOMING);
+}

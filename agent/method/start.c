@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Start: from what a caller asks for to a job on stable storage.
+ *
+ * Theory of Operation. What can be said at once is said at once (policy, target, a key that was used before).
+ * Then libvirtd is asked for the domain, which takes a while, and the disk for the record, which does as well; in
+ * between other calls run. So whatever could have changed meanwhile (the key, the domain's job) is looked at again
+ * after the wait, and the job is in the table, and found by its key, before its record is written. A caller that
+ * repeats its key while the first call still waits for the disk waits along. */
+#include "agent/method/methods.h"
+
+#include "agent/move/incoming.h"
+#include "agent/move/lifecycle.h"
+#include "agent/request/params.h"
+#include "agent/request/request-key.h"
+
+#include <string.h>
+
+typedef struct Start {
+  Agent *agent;
+  VarlinkCall *call;
+  bool counted; /* in Agent.starting: no job of it is in the table yet */
+  char *domain;
+  char *target_name;
+  char *target_uri;
+  char *migrate_uri;
+  AskedGoals asked;
+  bool even_if_cordoned;
+  Caller *caller;
+  RequestKey key;
+  bool looked; /* whether the domain's incoming job has arrived */
+} Start;
+
+static void start_free(Start *start) {
+  if (!start)
+    return;
+  if (start->counted)
+    start->agent->starting--;
+  g_clear_pointer(&start->call, varlink_call_unref);
+  g_free(start->domain);
+  g_free(start->target_name);
+  g_free(start->target_uri);
+  g_free(start->migrate_uri);
+  asked_goals_clear(&start->asked);
+  caller_free(start->caller);
+  request_key_clear(&start->key);
+  g_free(start);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Start, start_free)
+
+static const char *get_text(json_t *parameters, const char *key) {
+  return json_string_value(json_object_get(parameters, key));
+}
+
+/* --- what can be said at once --- */
+
+static bool take_target(Start *start, json_t *parameters) {
+  AskedTarget target;
+
+  if (!asked_take_target(start->agent, start->call, parameters, &target))
+    return false;
+  start->target_name = g_strdup(target.name);
+  start->target_uri = g_strdup(target.libvirt_uri);
+  start->migrate_uri = g_strdup(target.migrate_uri);
+  return true;
+}
+
+/* Those who empty the node go on. */
+static bool refuse_if_cordoned(const Start *start) {
+  return !start->even_if_cordoned && cordon_refuse(start->agent, start->call);
+}
+
+/* --- after the waits --- */
+
+static void on_accepted(Agent *agent, Job *job, const GError *error, gpointer user_data) {
+  g_autoptr(Start) start = user_data;
+
+  if (error)
+    methods_error(start->call, "StoreFailed", json_pack("{ss}", "message", error->message));
+  else
+    accept_reply(agent, start->call, job, true);
+}
+
+static Job *make_job(Start *start, const MigDomainFacts *facts, const Goals *goals) {
+  Job *job = job_new();
+
+  job->caller = g_steal_pointer(&start->caller);
+  job->request_key = g_strdup(start->key.key);
+  job->request_digest = g_strdup(start->key.digest);
+  job->domain_name = job_copy_text(facts->name);
+  g_strlcpy(job->domain_uuid, facts->uuid, sizeof job->domain_uuid);
+  job->memory_bytes = facts->memory_bytes;
+  job->target_name = g_strdup(start->target_name);
+  job->target_uri = g_strdup(start->target_uri);
+  job->migrate_uri = g_strdup(start->migrate_uri);
+  job->policy = goals->policy;
+  memcpy(job->policy_sources, goals->sources, sizeof job->policy_sources);
+  job->policy_name = g_strdup(start->asked.policy_name);
+  job->policy_matched = g_strdup(goals->matched ? goals->matched->name : NULL);
+  return job;
+}
+
+static void start_free_notify(gpointer start) {
+  start_free(start);
+}
+
+static void on_domain(const LookupAnswer *answer, const GError *error, gpointer user_data);
+
+static void look_up(gpointer user_data) {
+  Start *start = user_data;
+
+  lookup_domain(start->agent->lookup, start->domain, false, on_domain, start);
+}
+
+static void on_domain(const LookupAnswer *answer, const GError *error, gpointer user_data) {
+  g_autoptr(Start) start = user_data;
+  Agent *agent = start->agent;
+  Goals goals;
+  Job *busy;
+
+  if (error) {
+    asked_reply_lookup_error(agent, start->call, start->domain, error);
+    return;
+  }
+  if (accept_answer_known(agent, start->call, &start->key))
+    return;
+  busy = job_table_find_active(agent->jobs, answer->facts.uuid);
+  /* It may just have come, and its job not know it yet. */
+  if (busy && busy->lease && !start->looked) {
+    start->looked = true;
+    incoming_look(agent, busy, look_up, g_steal_pointer(&start), start_free_notify);
+    return;
+  }
+  if (busy) {
+    methods_error(start->call, "DomainBusy",
+                  json_pack("{ss ss}", "domain", answer->facts.name, "job", busy->id));
+    return;
+  }
+  if (refuse_if_cordoned(start) ||
+      !asked_resolve_goals(agent, start->call, &start->asked, &answer->facts, &goals))
+    return;
+  agent->starting--;
+  start->counted = false;
+  lifecycle_accept(agent, make_job(start, &answer->facts, &goals), on_accepted, start);
+  (void)g_steal_pointer(&start);
+}
+
+void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  g_autoptr(Start) start = g_new0(Start, 1);
+
+  start->agent = user_data;
+  start->agent->starting++;
+  start->counted = true;
+  start->call = varlink_call_ref(call);
+  start->domain = g_strdup(get_text(parameters, "domain"));
+  start->even_if_cordoned = json_is_true(json_object_get(parameters, "even_if_cordoned"));
+  if (!request_key_take(call, parameters, &start->key) ||
+      accept_answer_known(start->agent, call, &start->key) || refuse_if_cordoned(start) ||
+      !take_target(start, parameters) || !asked_take_goals(start->agent, call, parameters, &start->asked) ||
+      !accept_has_room(start->agent, call))
+    return;
+  start->caller = caller_new(varlink_call_get_peer(call));
+  look_up(g_steal_pointer(&start));
+}

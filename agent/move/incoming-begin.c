@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How an incoming job begins: as a lease, with its images, or as a migration that nobody announced.
+ *
+ * Theory of Operation. The job is on stable storage before anything is done for it. Images are on record before they are made, so
+ * that an agent that is killed in between knows of them. Which of them are its own it knows only of those that it saw made, and
+ * that is on record before anybody is told of the lease: the others stay where they are, and are named in the journal.
+ *
+ * From the moment that the job is in the table libvirt's events of the domain reach it; its watch begins then, before any
+ * image is made, and ends with the connection to libvirtd, or with the process. */
+#include "agent/move/incoming-private.h"
+
+#include "agent/job/log.h"
+#include "agent/libvirtd/images.h"
+#include "agent/method/methods.h"
+#include "agent/move/lifecycle.h"
+#include "agent/request/request-key.h"
+
+/* --- images that are to be made --- */
+
+void incoming_refuse(VarlinkCall *call, const Job *job) {
+  methods_error(call, "Refused",
+                json_pack("{s[{ss sb sb ss ss}]}", "findings", "code", "IMAGE_NOT_MADE", "blocks", 1,
+                          "transient", 0, "seen", job->failure.message ? job->failure.message : "", "remedy",
+                          "See to the storage pool there, or make the images by hand."));
+}
+
+static void answer_waiting(Agent *agent, Job *job) {
+  GPtrArray *waiting = job->lease->waiting;
+
+  for (guint i = 0; i < waiting->len; i++) {
+    if (job->failure.cause != MIG_CAUSE_NONE)
+      incoming_refuse(waiting->pdata[i], job);
+    else
+      accept_reply(agent, waiting->pdata[i], job, false);
+  }
+  g_ptr_array_set_size(waiting, 0);
+}
+
+bool incoming_wait_until_made(Job *job, VarlinkCall *call) {
+  if (!job->lease || job->phase != MIG_PHASE_PREPARING || job->lease->slot.came)
+    return false;
+  g_ptr_array_add(job->lease->waiting, varlink_call_ref(call));
+  return true;
+}
+
+static void on_await_saved(const char *id, const GError *error, gpointer user_data) {
+  g_autofree IncomingBack *back = user_data;
+  Job *job = job_table_find_id(back->agent->jobs, id);
+
+  if (error)
+    lifecycle_note_save_failure(back->agent, id, error);
+  /* Who asked is told that there is none. */
+  if (error && job && mig_slot_release(&job->lease->slot))
+    job_note_failure(job, MIG_CAUSE_INTERNAL, error, "its record could not be kept: %s", error->message);
+  if (back->ready)
+    back->ready(back->agent, job, error, back->user_data);
+  if (job)
+    answer_waiting(back->agent, job);
+  incoming_tell_askers(back->agent, back->id);
+}
+
+/* The lease is as good as it gets: it waits for what it is for, or for its end. That its images are its own has to be on
+ * record before anybody counts on it. Takes `back`. */
+static void await(Agent *agent, Job *job, IncomingBack *back) {
+  incoming_enter(agent, job, MIG_PHASE_PENDING, "nothing of it has come yet");
+  job->lease->due_ms = agent_now_ms();
+  lifecycle_announce(agent, job);
+  lifecycle_save(agent, job, on_await_saved, back);
+}
+
+static void on_made(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
+  IncomingBack *back = user_data;
+  Job *job = incoming_back_find(back);
+
+  if (!job) {
+    if (back->ready)
+      back->ready(back->agent, NULL, error, back->user_data);
+    g_free(back);
+    return;
+  }
+  job->lease->asking = false;
+  if (answer)
+    incoming_take_image_states(job, answer);
+  for (guint i = 0; i < job->lease->images->len; i++) {
+    JobImage *image = job->lease->images->pdata[i];
+    const GError *failure = answer ? answer->errors->pdata[i] : error;
+
+    if (image->state == JOB_IMAGE_MADE)
+      job_add_event(job, "action", MIG_CAUSE_NONE, "%s was made for %s", image->path, image->disk);
+    else if (image->state == JOB_IMAGE_LEFT)
+      incoming_note_left(job, image, "it was there before it could be made, and is used as it is");
+    if (image->state == JOB_IMAGE_PLANNED && failure) {
+      job_note_failure(job, MIG_CAUSE_LIBVIRT_ERROR, failure, "%s", failure->message);
+      mig_slot_release(&job->lease->slot);
+    }
+    /* Nobody knows what became of it. */
+    if (image->state == JOB_IMAGE_PLANNED && error) {
+      image->state = JOB_IMAGE_LEFT;
+      incoming_note_left(job, image, "whether it was made is not known");
+    }
+  }
+  await(back->agent, job, back);
+}
+
+void incoming_make_images(Agent *agent, Job *job, IncomingBack *back) {
+  if (job_lease_count_images(job->lease, JOB_IMAGE_PLANNED) == 0 && job->phase == MIG_PHASE_PENDING) {
+    job->lease->due_ms = agent_now_ms();
+    lifecycle_announce(agent, job);
+    if (back->ready)
+      back->ready(agent, job, NULL, back->user_data);
+    g_free(back);
+    return;
+  }
+  if (job_lease_count_images(job->lease, JOB_IMAGE_PLANNED) == 0) {
+    await(agent, job, back);
+    return;
+  }
+  job->lease->asking = true;
+  incoming_enter(agent, job, MIG_PHASE_PREPARING, "makes its images");
+  lifecycle_state_changed(agent, job);
+  images_make(agent->errands, job->lease, on_made, back);
+}
+
+/* --- a new job --- */
+
+static void on_accepted(const char *id, const GError *error, gpointer user_data) {
+  IncomingBack *back = user_data;
+  Agent *agent = back->agent;
+  Job *job = job_table_find_id(agent->jobs, id);
+
+  if (job && error) {
+    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused, since its record cannot be kept: %s",
+            error->message);
+    if (back->ready)
+      back->ready(agent, job, error, back->user_data);
+    incoming_tell_askers(agent, job->id);
+    store_remove(agent->store, job->id);
+    job_table_remove(agent->jobs, job);
+    job = NULL;
+  }
+  if (!job) {
+    g_free(back);
+    return;
+  }
+  job->durable = true;
+  if (job->lease->leased) {
+    log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_LEASE_GRANTED, "may come here from %s (lease %.8s)",
+               incoming_name_source(job), job->id);
+    incoming_make_images(agent, job, back);
+    return;
+  }
+  g_free(back);
+  lifecycle_announce(agent, job);
+  incoming_ask(agent, job);
+}
+
+void incoming_accept(Agent *agent, Job *job, IncomingReadyFunc ready, gpointer user_data) {
+  IncomingBack *back;
+  g_autoptr(GError) error = NULL;
+
+  /* What comes unannounced is there, and is followed in any case. */
+  if (job->lease->leased && (!job_check_limits(job, &error) ||
+                             !damaged_permits(agent->damaged, job->request_key, job->domain_uuid, &error))) {
+    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused: %s", error->message);
+    if (ready)
+      ready(agent, job, error, user_data);
+    job_free(job);
+    return;
+  }
+  back = incoming_back_new(agent, job);
+  back->ready = ready;
+  back->user_data = user_data;
+  if (hypervisor_get_state(agent->hypervisor)->reachable)
+    mig_slot_watch(&job->lease->slot);
+  job_add_event(job, "accepted", MIG_CAUSE_NONE, job->lease->leased ? "awaited from %s" : "comes from %s",
+                incoming_name_source(job));
+  job_table_add(agent->jobs, job);
+  lifecycle_save(agent, job, on_accepted, back);
+}
+
+/* A migration that nobody announced. It is there, so no limit keeps it away; only that on jobs is kept. */
+void incoming_begin(Agent *agent, const MigVirtEvent *event) {
+  g_autofree char *uri = incoming_uri(agent);
+  Job *job;
+
+  if (job_table_count_unfinished(agent->jobs) >= agent->config->max_jobs)
+    return;
+  job = job_new();
+  job->direction = MIG_DIRECTION_INCOMING;
+  job->domain_name = job_copy_text(event->name);
+  g_strlcpy(job->domain_uuid, event->uuid, sizeof job->domain_uuid);
+  job->target_uri = g_strdup(uri);
+  job->migrate_uri = g_strdup(agent->config->incoming_migrate_uri);
+  job->lease = job_lease_new();
+  job->lease->slot.came = true;
+  incoming_accept(agent, job, NULL, NULL);
+}

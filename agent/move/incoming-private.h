@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files that follow incoming jobs offer each other. */
+#pragma once
+
+#include "agent/libvirtd/images.h"
+#include "agent/move/incoming.h"
+
+/* --- incoming.c --- */
+
+/* What an errand needs to find its way back. */
+typedef struct IncomingBack {
+  Agent *agent;
+  char id[JOB_ID_SIZE];
+  IncomingReadyFunc ready; /* or NULL */
+  gpointer user_data;
+} IncomingBack;
+
+IncomingBack *incoming_back_new(Agent *agent, const Job *job);
+
+/* NULL: the agent ends, or the job is over. */
+Job *incoming_back_find(const IncomingBack *back);
+
+const char *incoming_name_source(const Job *job);
+
+/* Goes to a phase, by those that lie between. */
+void incoming_enter(Agent *agent, Job *job, MigPhase phase, const char *message);
+
+/* Looks at the domain's end here, or, while it is being looked at, once more after that. */
+void incoming_ask(Agent *agent, Job *job);
+
+/* A look is over: calls those who waited for one. The job may be gone already. */
+void incoming_tell_askers(Agent *agent, const char *id);
+
+void incoming_take_image_states(Job *job, const ImagesAnswer *answer);
+
+/* It stays, and nobody touches it any more. */
+void incoming_note_left(Job *job, const JobImage *image, const char *why);
+
+/* --- grant.c --- */
+
+/* Makes what images are planned; then the job waits for its domain. Takes `back`. */
+void incoming_make_images(Agent *agent, Job *job, IncomingBack *back);
+
+/* A job for what comes unannounced. */
+void incoming_begin(Agent *agent, const MigVirtEvent *event);

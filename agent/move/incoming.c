@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Domains that come to this node.
+ *
+ * Theory of Operation. A lease is an incoming job that waits: its record is what makes it outlive the agent, its request key
+ * what makes it safe to ask for twice, and its end what gives its place back. A migration that nobody announced gets such a
+ * job as well, when libvirt tells of its first copy.
+ *
+ * Nothing here steers a migration; the source does. This end is looked at: when libvirt tells of a change, when it answers
+ * again after a silence, and every so often besides, for an event may be lost. A look is an errand (errand.c), one at a time for
+ * each job; core/slot.c says what follows from it. It is told of events as well, for what came and went between two looks, and of
+ * each gap in the watch: a look that failed, a connection that is another one. In a record no watch is kept: a new process has
+ * not seen what became of the domain while there was none. Phases: preparing, while images are made; pending, while nothing has
+ * come; then migrating, recovering while the outcome is open, and the end. How such a job begins is in grant.c. */
+#include "agent/move/incoming-private.h"
+
+#include "agent/job/log.h"
+#include "agent/libvirtd/images.h"
+#include "agent/move/lifecycle.h"
+
+#include <string.h>
+
+IncomingBack *incoming_back_new(Agent *agent, const Job *job) {
+  IncomingBack *back = g_new0(IncomingBack, 1);
+
+  back->agent = agent;
+  g_strlcpy(back->id, job->id, sizeof back->id);
+  return back;
+}
+
+/* NULL: the agent ends, or the job is over. */
+Job *incoming_back_find(const IncomingBack *back) {
+  Job *job = back->agent->ending ? NULL : job_table_find_id(back->agent->jobs, back->id);
+
+  return job && !job_is_final(job) ? job : NULL;
+}
+
+const char *incoming_name_source(const Job *job) {
+  return job->lease->source ? job->lease->source : "a node that did not say so before";
+}
+
+unsigned incoming_count(const Agent *agent, uint64_t *ret_reserved_bytes) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+  unsigned count = 0;
+
+  *ret_reserved_bytes = 0;
+  for (guint i = 0; i < all->len; i++) {
+    const Job *job = all->pdata[i];
+
+    if (!job->lease || job_is_final(job))
+      continue;
+    count++;
+    *ret_reserved_bytes += job->memory_bytes;
+  }
+  return count;
+}
+
+char *incoming_uri(const Agent *agent) {
+  if (agent->config->incoming_uri)
+    return g_strdup(agent->config->incoming_uri);
+  return g_strdup_printf("qemu+tls://%s/system", agent->hostname);
+}
+
+/* --- phases --- */
+
+/* What comes was prepared by libvirt, and only then came. */
+void incoming_enter(Agent *agent, Job *job, MigPhase phase, const char *message) {
+  if (job->phase == phase)
+    return;
+  if (job->phase == MIG_PHASE_PENDING && phase != MIG_PHASE_PREPARING)
+    lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING, "libvirt has begun to prepare its coming");
+  if (job->phase == MIG_PHASE_PREPARING && phase == MIG_PHASE_RECOVERING)
+    lifecycle_enter_phase(agent, job, MIG_PHASE_MIGRATING, "it comes");
+  lifecycle_enter_phase(agent, job, phase, message);
+}
+
+static void note_coming(Agent *agent, Job *job, const char *why) {
+  if (job->started_usec == 0) {
+    job->started_usec = g_get_real_time();
+    job->started_ms = agent_now_ms();
+  }
+  /* It was to end for want of it. */
+  if (job->failure.cause == MIG_CAUSE_USER_ABORT) {
+    job_clear_failure(job);
+    job->abort_requested = false;
+    job_add_event(job, "warning", MIG_CAUSE_NONE, "it came before its lease was given back");
+  }
+  incoming_enter(agent, job, MIG_PHASE_MIGRATING, why);
+  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "comes here from %s", incoming_name_source(job));
+}
+
+static void note_stage(Job *job, MigStage stage) {
+  if (job->stage == stage)
+    return;
+  job->stage = stage;
+  job_add_event(job, "stage", MIG_CAUSE_NONE, "%s", mig_stage_name(stage));
+}
+
+/* --- the end --- */
+
+static const struct {
+  MigCause cause;
+  MigPhase phase;
+  const char *running_at;
+  const char *message;
+  const char *unwatched; /* what can be said after a gap; NULL: the same */
+} ends[] = {
+    [MIG_SLOT_OPEN] = {MIG_CAUSE_INTERNAL, MIG_PHASE_FAILED, "unknown", "it has not ended", NULL},
+    [MIG_SLOT_ARRIVED] = {MIG_CAUSE_NONE, MIG_PHASE_SUCCEEDED, "target", "", NULL},
+    [MIG_SLOT_CANCELLED] =
+        {MIG_CAUSE_CANCELLED_ELSEWHERE, MIG_PHASE_FAILED, "unknown",
+         "its source ended the migration, or lost it: what had come of it is gone from here, and "
+         "never ran. The source's job tells why",
+         NULL},
+    [MIG_SLOT_GONE] =
+        {MIG_CAUSE_NOT_WATCHED, MIG_PHASE_FAILED, "unknown",
+         "what had come of it is gone from here, and it was not watched all the time: the guest "
+         "may have run here, and been turned off. Ask its source's job, and look at its log here "
+         "(/var/log/libvirt/qemu), before it is started anywhere",
+         NULL},
+    [MIG_SLOT_STOPPED] =
+        {MIG_CAUSE_GUEST_STOPPED, MIG_PHASE_FAILED, "unknown",
+         "the guest came here, and does not run any more: look at its log here, and at its source, before "
+         "it is started anywhere",
+         NULL},
+    [MIG_SLOT_TAKEN] =
+        {MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET, MIG_PHASE_FAILED, "target",
+         "a domain of that UUID was started here, and not by a migration: no migration of it can "
+         "come. Find out which copy is the guest before anything else",
+         "a domain of that UUID is alive here, and it was not watched all the time: it may have come, or "
+         "have "
+         "been started here. Find out which copy is the guest before anything else"},
+    [MIG_SLOT_RELEASED] = {MIG_CAUSE_USER_ABORT, MIG_PHASE_ABORTED, "unknown", "its lease was given back",
+                           NULL},
+    [MIG_SLOT_EXPIRED] =
+        {MIG_CAUSE_LEASE_EXPIRED, MIG_PHASE_ABORTED, "unknown",
+         "nothing came while its lease held: prepare it again, for longer if need be "
+         "(LeaseTimeout=, timeout_s)",
+         "its lease is over, and nothing of it runs here now. It was not watched all the time: "
+         "the guest may have come, run and been turned off. Ask its source's job before it is "
+         "started anywhere"},
+};
+G_STATIC_ASSERT(G_N_ELEMENTS(ends) == MIG_SLOT_END_COUNT);
+
+static void finish(Agent *agent, Job *job, MigSlotEnd end, const char *why) {
+  MigPhase phase = ends[end].phase;
+  bool hedged = !job->lease->slot.watched && ends[end].unwatched;
+
+  if (phase == MIG_PHASE_SUCCEEDED && job->phase != MIG_PHASE_MIGRATING && job->phase != MIG_PHASE_RECOVERING)
+    incoming_enter(agent, job, MIG_PHASE_MIGRATING, why);
+  if (phase != MIG_PHASE_SUCCEEDED) {
+    if (!job_note_failure(job, ends[end].cause, NULL, "%s", hedged ? ends[end].unwatched : ends[end].message))
+      phase = lifecycle_phase_of_cause(job->failure.cause);
+  }
+  lifecycle_finish(agent, job, phase, ends[end].running_at, g_strdup_printf("here: %s", why));
+}
+
+void incoming_take_image_states(Job *job, const ImagesAnswer *answer) {
+  GPtrArray *images = job->lease->images;
+
+  for (guint i = 0; i < images->len && i < answer->images->len; i++) {
+    JobImage *image = images->pdata[i];
+    const JobImage *now = answer->images->pdata[i];
+
+    image->state = now->state;
+    image->stamp = now->stamp;
+  }
+}
+
+void incoming_note_left(Job *job, const JobImage *image, const char *why) {
+  job_add_event(job, "warning", MIG_CAUSE_NONE, "%s (%s) is left here: %s", image->path, image->disk, why);
+  log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "%s (%s) is left here: %s", image->path, image->disk,
+          why);
+}
+
+/* It was made for a guest, which may have it as its only disk. */
+static void leave_image(Job *job, JobImage *image, const char *why) {
+  g_autofree char *name =
+      image->pool ? g_strdup_printf("--pool %s %s", image->pool, image->volume) : g_strdup(image->path);
+  g_autofree char *text = g_strdup_printf(
+      "%s. It may be the guest's only disk. Another move with copy_disks=all writes over it; once "
+      "the guest is known to have its disk elsewhere, it can go: virsh vol-delete %s",
+      why, name);
+
+  image->state = JOB_IMAGE_LEFT;
+  incoming_note_left(job, image, text);
+}
+
+static void leave_images(Job *job, const char *why) {
+  const GPtrArray *images = job->lease->images;
+
+  for (guint i = 0; i < images->len; i++) {
+    JobImage *image = images->pdata[i];
+
+    if (image->state == JOB_IMAGE_MADE)
+      leave_image(job, image, why);
+  }
+}
+
+static void note_removed(Job *job, const ImagesAnswer *answer) {
+  const GPtrArray *images = job->lease->images;
+
+  for (guint i = 0; i < images->len; i++) {
+    JobImage *image = images->pdata[i];
+    const GError *error = answer->errors->pdata[i];
+
+    if (error)
+      leave_image(job, image, error->message);
+    else if (image->state == JOB_IMAGE_REMOVED) {
+      job_add_event(job, "action", MIG_CAUSE_NONE, "%s was removed: it was made for what did not come",
+                    image->path);
+      log_job(job, LOG_NOTICE, NAMES_MESSAGE_IMAGE_REMOVED,
+              "%s was removed: it was made for what did not come", image->path);
+    }
+  }
+}
+
+static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, const GError *error) {
+  MigSlotEnd end;
+
+  job->lease->asking = false;
+  job->lease->due_ms = agent_now_ms() + 1000;
+  if (error || !answer->removed) {
+    /* Not now; the next look tells more. A thread may still be at it: what it knows is of before. */
+    g_atomic_int_set(job->lease->called_off, 1);
+    mig_slot_doubt(&job->lease->slot);
+    if (error) {
+      g_autofree char *text =
+          g_strdup_printf("removes what was made for it, and tries again: %s", error->message);
+
+      job_set_next_action(job, text);
+      lifecycle_announce(agent, job);
+    }
+    return;
+  }
+  incoming_take_image_states(job, answer);
+  note_removed(job, answer);
+  if (answer->have_status && answer->status.state != MIG_END_ABSENT &&
+      answer->status.state != MIG_END_INACTIVE) {
+    job_add_event(job, "warning", MIG_CAUSE_NONE,
+                  "it came at the moment at which its images were removed: abort it at its source");
+    log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_NEEDS_OPERATOR,
+            "it came at the moment at which its images were removed: abort it at its source");
+    lifecycle_state_changed(agent, job);
+    incoming_ask(agent, job);
+    return;
+  }
+  end = job->lease->slot.likely;
+  /* Something was heard of it meanwhile. */
+  if (end == MIG_SLOT_OPEN) {
+    lifecycle_state_changed(agent, job);
+    incoming_ask(agent, job);
+    return;
+  }
+  finish(agent, job, end,
+         end == MIG_SLOT_CANCELLED ? "the copy that had come is gone, and never ran here"
+                                   : "nothing of it has come");
+}
+
+static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
+  g_autofree IncomingBack *back = user_data;
+  Job *job = incoming_back_find(back);
+
+  if (!job)
+    return;
+  take_removed(back->agent, job, answer, error);
+  incoming_tell_askers(back->agent, back->id);
+}
+
+/* --- those who wait for a look --- */
+
+typedef struct Asker {
+  IncomingSeenFunc seen;
+  gpointer user_data;
+  GDestroyNotify destroy;
+} Asker;
+
+static void asker_free(gpointer data) {
+  Asker *asker = data;
+
+  if (asker->user_data)
+    asker->destroy(asker->user_data);
+  g_free(asker);
+}
+
+/* An asker may ask again, of this job even. */
+void incoming_tell_askers(Agent *agent, const char *id) {
+  Job *job = job_table_find_id(agent->jobs, id);
+  g_autoptr(GPtrArray) askers = NULL;
+
+  if (!job || job->lease->askers->len == 0)
+    return;
+  askers = job->lease->askers;
+  job->lease->askers = g_ptr_array_new_with_free_func(asker_free);
+  for (guint i = 0; i < askers->len; i++) {
+    Asker *asker = askers->pdata[i];
+
+    asker->seen(g_steal_pointer(&asker->user_data));
+  }
+}
+
+void incoming_look(Agent *agent, Job *job, IncomingSeenFunc seen, gpointer user_data,
+                   GDestroyNotify destroy) {
+  Asker *asker = g_new0(Asker, 1);
+
+  *asker = (Asker){seen, user_data, destroy};
+  g_ptr_array_set_free_func(job->lease->askers, asker_free);
+  g_ptr_array_add(job->lease->askers, asker);
+  if (job->durable)
+    incoming_ask(agent, job);
+}
+
+/* --- looks --- */
+
+typedef struct Look {
+  char uuid[MIG_UUID_STRING_SIZE];
+  MigDomainStatus status;
+  bool unbroken; /* the connection by which events come has outlived it */
+  bool have_final;
+  MigFinalStats final;
+} Look;
+
+static bool run_look(MigDriver *driver, MigConn *conn, gpointer task, GError **error) {
+  Look *look = task;
+
+  if (!driver->ops->domain_status(conn, look->uuid, &look->status, error))
+    return false;
+  if ((look->status.state == MIG_END_RUNNING || look->status.state == MIG_END_PAUSED) &&
+      !look->status.job_active)
+    look->have_final = driver->ops->final_stats(conn, look->uuid, &look->final, NULL);
+  look->unbroken = driver->ops->is_alive(conn);
+  return true;
+}
+
+/* What this end has of the numbers. */
+static void take_final(Job *job, const Look *look) {
+  if (look->have_final) {
+    job->have_total_time = look->final.total_time_ms > 0;
+    job->total_time_ms = look->final.total_time_ms;
+    job->have_transferred = look->final.transferred_bytes > 0;
+    job->transferred_bytes = look->final.transferred_bytes;
+    /* After post-copy libvirt says a tenth of it. */
+    job->have_downtime = look->final.have_downtime && job->stage != MIG_STAGE_POST_COPY;
+    job->downtime_ms = look->final.downtime_ms;
+  } else if (job->started_ms > 0) {
+    job->have_total_time = true;
+    job->total_time_ms = agent_now_ms() - job->started_ms;
+  }
+}
+
+static void follow(Agent *agent, Job *job, const MigSlotAnswer *answer) {
+  bool comes = answer->phase == MIG_PHASE_MIGRATING && job->phase != MIG_PHASE_MIGRATING;
+  MigPhase before = job->phase;
+  uint64_t revision = job->revision;
+
+  job_set_evidence(job, answer->why);
+  if (comes && before != MIG_PHASE_RECOVERING)
+    note_coming(agent, job, answer->why);
+  else
+    incoming_enter(agent, job, answer->phase, answer->why);
+  note_stage(job, answer->stage);
+  job->lease->due_ms = agent_now_ms() + answer->again_ms;
+  if (job->revision != revision)
+    lifecycle_state_changed(agent, job);
+}
+
+/* Told once: what it means is the same, however often it happens. */
+static void note_gap(Job *job, const char *why) {
+  job_add_event(job, "warning", MIG_CAUSE_NONE, "it is not watched without a gap any more: %s", why);
+}
+
+static void apply(Agent *agent, Job *job, const Look *look) {
+  JobLease *lease = job->lease;
+  bool lost = (!look || !look->unbroken) && mig_slot_gap(&lease->slot);
+  const MigSlotLook seen = {
+      .now_ms = agent_now_ms(),
+      .state = look ? look->status.state : MIG_END_UNKNOWN,
+      .job_incoming = look && look->status.job_active && !look->status.job_outgoing,
+      .job_outgoing = look && look->status.job_outgoing,
+      .migrated = look && look->status.migrated,
+      .booted = look && look->status.booted,
+      .persistent = look && look->status.persistent,
+      .images = job_lease_count_images(lease, JOB_IMAGE_MADE) > 0,
+  };
+  MigSlotAnswer answer = mig_slot_step(&lease->slot, &seen);
+
+  if (lost) {
+    note_gap(job, look ? "the connection to libvirtd broke" : "libvirtd did not answer");
+    lifecycle_state_changed(agent, job);
+  }
+  if (answer.end == MIG_SLOT_OPEN) {
+    follow(agent, job, &answer);
+    return;
+  }
+  if (answer.nothing && seen.images && !answer.keep) {
+    lease->asking = true;
+    g_atomic_rc_box_release(lease->called_off);
+    lease->called_off = g_atomic_rc_box_new0(gint);
+    images_remove(agent->errands, lease, job->domain_uuid, hypervisor_get_state(agent->hypervisor)->serial,
+                  on_removed, incoming_back_new(agent, job));
+    return;
+  }
+  if (answer.end == MIG_SLOT_ARRIVED)
+    take_final(job, look);
+  else
+    leave_images(job, answer.keep ? answer.keep : "the domain is alive here");
+  finish(agent, job, answer.end, answer.why);
+}
+
+static void on_look(gpointer task, const GError *error, gpointer user_data) {
+  g_autofree IncomingBack *back = user_data;
+  Job *job = incoming_back_find(back);
+  bool again;
+
+  if (!job)
+    return;
+  again = job->lease->asked_for_again;
+  job->lease->asking = job->lease->asked_for_again = false;
+  /* Something has happened since it was asked: what is known is of before. */
+  if (again) {
+    incoming_ask(back->agent, job);
+    return;
+  }
+  apply(back->agent, job, task);
+  if (!job_is_final(job) && job->lease->asking)
+    return; /* images are being removed: that ends it */
+  incoming_tell_askers(back->agent, back->id);
+}
+
+void incoming_ask(Agent *agent, Job *job) {
+  Look *look;
+  Errand errand = {.run = run_look, .free_task = g_free};
+
+  if (job->lease->asking) {
+    job->lease->asked_for_again = true;
+    return;
+  }
+  look = g_new0(Look, 1);
+  g_strlcpy(look->uuid, job->domain_uuid, sizeof look->uuid);
+  errand.task = look;
+  job->lease->asking = true;
+  job->lease->due_ms = 0;
+  errands_run(agent->errands, &errand, on_look, incoming_back_new(agent, job));
+}
+
+/* --- what moves it on --- */
+
+void incoming_handle_event(Agent *agent, Job *job, const MigVirtEvent *event) {
+  const MigSlotNews news = {
+      .state = event->kind == MIG_VIRT_EVENT_STATE ? event->state : MIG_END_UNKNOWN,
+      .arriving = event->kind == MIG_VIRT_EVENT_STATE && event->arriving,
+      .started = event->kind == MIG_VIRT_EVENT_STATE && event->started,
+      .definition = event->kind == MIG_VIRT_EVENT_DEFINITION,
+  };
+
+  if (job) {
+    bool heard = mig_slot_hear(&job->lease->slot, &news);
+
+    /* What is said of it later may rest on it; what is done now does not any more. */
+    if (heard || (event->kind == MIG_VIRT_EVENT_STATE && event->state != MIG_END_INACTIVE))
+      g_atomic_int_set(job->lease->called_off, 1);
+    if (heard && job->durable)
+      lifecycle_save(agent, job, NULL, NULL);
+    if (job->durable)
+      incoming_ask(agent, job);
+  } else if (event->kind == MIG_VIRT_EVENT_STATE && event->arriving) {
+    incoming_begin(agent, event);
+  }
+}
+
+void incoming_look_at_all(Agent *agent) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+
+  for (guint i = 0; i < all->len; i++) {
+    Job *job = all->pdata[i];
+
+    if (job->lease && job->durable && !job_is_final(job) && job->lease->due_ms > 0)
+      job->lease->due_ms = agent_now_ms();
+  }
+}
+
+void incoming_lose_sight(Agent *agent, const char *why) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+
+  for (guint i = 0; i < all->len; i++) {
+    Job *job = all->pdata[i];
+
+    if (!job->lease || job_is_final(job) || !mig_slot_gap(&job->lease->slot))
+      continue;
+    g_atomic_int_set(job->lease->called_off, 1);
+    note_gap(job, why ? why : "the connection to libvirtd was made anew");
+    if (job->durable)
+      lifecycle_state_changed(agent, job);
+  }
+}
+
+bool incoming_release(Agent *agent, Job *job, const Caller *caller) {
+  g_autofree char *who = caller_describe(caller);
+
+  if (!mig_slot_release(&job->lease->slot))
+    return false;
+  if (job->abort_requested)
+    return true;
+  job->abort_requested = true;
+  job_add_event(job, "abort_requested", MIG_CAUSE_USER_ABORT, "given back by %s", who);
+  log_job_by(job, caller, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its lease was given back by %s",
+             who);
+  job_note_failure(job, MIG_CAUSE_USER_ABORT, NULL, "its lease was given back by %s", who);
+  if (job->lease->due_ms > 0)
+    job->lease->due_ms = agent_now_ms();
+  lifecycle_announce(agent, job);
+  return true;
+}
+
+/* Where the time of day was set, or the node booted, it is another than they were told. */
+static void correct_expiry(Job *job) {
+  int64_t left_ms = (int64_t)(job->pending_since_ms + job->lease->timeout_ms) - (int64_t)agent_now_ms();
+  int64_t expires_usec = g_get_real_time() + left_ms * 1000;
+
+  if (ABS(expires_usec - job->lease->expires_usec) > G_USEC_PER_SEC)
+    job->lease->expires_usec = expires_usec;
+}
+
+void incoming_adopt(Agent *agent, Job *job) {
+  correct_expiry(job);
+  job_add_event(job, "agent_restarted", MIG_CAUSE_NONE, "the agent was restarted; its end here is looked at");
+  if (!job->lease->slot.came && !job->lease->slot.ran && job->lease->slot.ending == MIG_SLOT_OPEN)
+    incoming_make_images(agent, job, incoming_back_new(agent, job));
+  else
+    job->lease->due_ms = agent_now_ms();
+}
+
+void incoming_tick(Agent *agent, Job *job, uint64_t now_ms) {
+  JobLease *lease = job->lease;
+
+  if (!job->durable || lease->asking)
+    return;
+  if (lease->leased && mig_slot_expire(&lease->slot, now_ms, job->pending_since_ms + lease->timeout_ms)) {
+    job_add_event(job, "decision", MIG_CAUSE_LEASE_EXPIRED, "its time is over");
+    lifecycle_state_changed(agent, job);
+    lease->due_ms = now_ms;
+  }
+  if (lease->due_ms > 0 && now_ms >= lease->due_ms)
+    incoming_ask(agent, job);
+}

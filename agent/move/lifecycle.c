@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job's way through its phases.
+ *
+ * Theory of Operation. Everything here runs on the main thread and only reacts: to a client, to a job's run, to an
+ * event of libvirt, to the clock. A job is accepted once its record is durable; it is admitted when a place is free;
+ * its run prepares (run.c); the record says "migrating" on stable storage *before* anything may move, so that an
+ * agent that is killed and started again knows which domains may be on their way. From there on only a verdict from
+ * both ends ends the job. */
+#include "agent/move/lifecycle.h"
+
+#include "agent/job/jobjson.h"
+#include "agent/job/log.h"
+#include "agent/job/recorder.h"
+#include "agent/move/admit.h"
+#include "agent/move/incoming.h"
+#include "agent/move/run.h"
+#include "agent/request/view.h"
+#include "agent/request/watch.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* How long after a record could not be written it is tried again. */
+#define RECORD_RETRY_MS 5000
+
+/* --- records and watchers --- */
+
+void lifecycle_note_save_failure(Agent *agent, const char *id, const GError *error) {
+  const LogField fields[] = {{NAMES_FIELD_JOB_ID, id}};
+
+  Job *job = job_table_find_id(agent->jobs, id);
+
+  if (!agent->store_failing)
+    log_message(LOG_ERR, NAMES_MESSAGE_STORE_FAILED, fields, G_N_ELEMENTS(fields),
+                "the record of job %s is not on stable storage, and is tried again: %s", id, error->message);
+  agent->store_failing = true;
+  if (job)
+    job->record_due_ms = agent_now_ms() + RECORD_RETRY_MS;
+}
+
+static void on_saved(const char *id, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+
+  if (error)
+    lifecycle_note_save_failure(agent, id, error);
+  else
+    agent->store_failing = false;
+}
+
+void lifecycle_save(Agent *agent, Job *job, StoreDoneFunc done, gpointer user_data) {
+  job->record_due_ms = 0;
+  store_write(agent->store, job->id, job_to_record(job, agent->boot_id), done ? done : on_saved,
+              done ? user_data : agent);
+}
+
+void lifecycle_announce(Agent *agent, Job *job) {
+  job->revision++;
+  watch_notify(agent, job, true);
+  if (agent->status_changed)
+    agent->status_changed(agent);
+}
+
+void lifecycle_state_changed(Agent *agent, Job *job) {
+  lifecycle_announce(agent, job);
+  lifecycle_save(agent, job, NULL, NULL);
+}
+
+void lifecycle_enter_phase(Agent *agent, Job *job, MigPhase phase, const char *message) {
+  MigPhase from = job->phase;
+
+  job_set_phase(job, phase, "%s", message);
+  job_table_note_phase(agent->jobs, from, phase);
+  metrics_note_phase(&agent->metrics, phase);
+}
+
+static void forget_old_jobs(Agent *agent) {
+  int64_t before = (int64_t)agent_now_ms() - (int64_t)agent->config->keep_finished_s * 1000;
+  Job *job;
+
+  while ((job = job_table_find_expired(agent->jobs, agent->config->keep_finished, before))) {
+    watch_forget(agent, job);
+    store_remove(agent->store, job->id);
+    recorder_forget(agent, job);
+    job_table_remove(agent->jobs, job);
+  }
+}
+
+/* --- the end of a job --- */
+
+static char *format_ms(bool have, uint64_t ms) {
+  return have ? g_strdup_printf("%.1f s", (double)ms / 1000.0) : g_strdup("unknown");
+}
+
+static void log_end(const Job *job) {
+  g_autofree char *total = format_ms(job->have_total_time, job->total_time_ms);
+
+  if (job->lease && job->phase == MIG_PHASE_SUCCEEDED)
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "came here in %s", total);
+  else if (job->lease)
+    log_job(job, job->phase == MIG_PHASE_ABORTED ? LOG_NOTICE : LOG_WARNING,
+            job->phase == MIG_PHASE_ABORTED ? NAMES_MESSAGE_JOB_ABORTED : NAMES_MESSAGE_JOB_FAILED,
+            "did not come (%s): %s", mig_cause_name(job->failure.cause), job->failure.message);
+  else if (job->phase == MIG_PHASE_SUCCEEDED && job->have_downtime)
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "moved to %s in %s, stopped for %" PRIu64 " ms",
+            job->target_name ? job->target_name : job->target_uri, total, job->downtime_ms);
+  else if (job->phase == MIG_PHASE_SUCCEEDED)
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "moved to %s in %s, downtime unknown",
+            job->target_name ? job->target_name : job->target_uri, total);
+  else if (job->phase == MIG_PHASE_ABORTED)
+    log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORTED, "not moved (%s): %s",
+            mig_cause_name(job->failure.cause), job->failure.message);
+  else
+    log_job(job, LOG_ERR, NAMES_MESSAGE_JOB_FAILED, "not moved (%s): %s", mig_cause_name(job->failure.cause),
+            job->failure.message);
+}
+
+void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *running_at, char *evidence) {
+  g_autofree char *message = NULL;
+
+  job_set_evidence(job, evidence);
+  job->running_at = running_at;
+  if (phase == MIG_PHASE_SUCCEEDED) {
+    job->percent = 100;
+    message = g_strdup_printf("%s (%s)",
+                              strcmp(running_at, "target") == 0
+                                  ? "runs at the target"
+                                  : "it moved to the target, and is not there any more",
+                              evidence);
+  } else {
+    message = g_strdup_printf("%s: %s", mig_cause_name(job->failure.cause), job->failure.message);
+  }
+  if (job->run)
+    run_settle_pause(job->run);
+  recorder_end(agent, job);
+  g_free(evidence);
+  job_queue_remove(agent->queue, job);
+  g_clear_pointer(&job->run, run_free);
+  lifecycle_enter_phase(agent, job, phase, message);
+  metrics_note_finished(&agent->metrics, job);
+  log_end(job);
+  lifecycle_state_changed(agent, job);
+  admit_jobs(agent);
+}
+
+MigPhase lifecycle_phase_of_cause(MigCause cause) {
+  switch (cause) {
+  case MIG_CAUSE_USER_ABORT:
+  case MIG_CAUSE_DEADLINE:
+  case MIG_CAUSE_LEASE_EXPIRED:
+  case MIG_CAUSE_NO_PROGRESS:
+  case MIG_CAUSE_LINK_STALLED:
+  case MIG_CAUSE_NOT_CONVERGING:
+  case MIG_CAUSE_HOST_SHUTDOWN:
+    return MIG_PHASE_ABORTED;
+  default:
+    return MIG_PHASE_FAILED;
+  }
+}
+
+void lifecycle_finish_unmoved(Agent *agent, Job *job) {
+  /* What did not run when it was checked is not said to run here. */
+  lifecycle_finish(agent, job, lifecycle_phase_of_cause(job->failure.cause),
+                   job->failure.cause == MIG_CAUSE_DOMAIN_NOT_RUNNING ? "unknown" : "source",
+                   g_strdup("the migration was not started"));
+}
+
+/* --- a new job --- */
+
+typedef struct Accepting {
+  Agent *agent;
+  LifecycleAcceptedFunc done;
+  gpointer user_data;
+} Accepting;
+
+static void on_accepted(const char *id, const GError *error, gpointer user_data) {
+  g_autofree Accepting *accepting = user_data;
+  Agent *agent = accepting->agent;
+  Job *job = job_table_find_id(agent->jobs, id);
+
+  if (!job)
+    return;
+  if (error) {
+    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused, since its record cannot be kept: %s",
+            error->message);
+    accepting->done(agent, job, error, accepting->user_data);
+    store_remove(agent->store, job->id);
+    job_table_remove(agent->jobs, job);
+    return;
+  }
+  job->durable = true;
+  metrics_note_accepted(&agent->metrics);
+  log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_JOB_ACCEPTED, "to be moved to %s (job %.8s)",
+             job->target_name ? job->target_name : job->target_uri, job->id);
+  admit_push(agent, job);
+  accepting->done(agent, job, NULL, accepting->user_data);
+  admit_jobs(agent);
+}
+
+void lifecycle_accept(Agent *agent, Job *job, LifecycleAcceptedFunc done, gpointer user_data) {
+  Accepting *accepting;
+  g_autoptr(GError) error = NULL;
+
+  if (!job_check_limits(job, &error) ||
+      !damaged_permits(agent->damaged, job->request_key, job->domain_uuid, &error)) {
+    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused: %s", error->message);
+    done(agent, job, error, user_data);
+    job_free(job);
+    return;
+  }
+  accepting = g_new0(Accepting, 1);
+  accepting->agent = agent;
+  accepting->done = done;
+  accepting->user_data = user_data;
+  job_add_event(job, "accepted", MIG_CAUSE_NONE, "to be moved to %s",
+                job->target_name ? job->target_name : job->target_uri);
+  job_table_add(agent->jobs, job);
+  lifecycle_save(agent, job, on_accepted, accepting);
+}
+
+/* --- what clients ask for --- */
+
+LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const Caller *caller,
+                                   const char *why) {
+  JobRun *run = job->run;
+
+  if (job_is_final(job))
+    return LIFECYCLE_ABORT_OVER;
+  if (job->stage == MIG_STAGE_POST_COPY)
+    return LIFECYCLE_ABORT_POST_COPY;
+  if (job->abort_requested)
+    return LIFECYCLE_ABORT_ASKED;
+
+  job->abort_requested = true;
+  job_add_event(job, "abort_requested", cause, "%s", why);
+  log_job_by(job, caller, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its end was asked for: %s", why);
+  if (!run || !run_has_failed(run))
+    job_note_failure(job, cause, NULL, "aborted: %s", why);
+  if (!run || !run_may_be_moving(run)) {
+    lifecycle_finish_unmoved(agent, job);
+    return LIFECYCLE_ABORT_ASKED;
+  }
+  run_abort(run);
+  lifecycle_state_changed(agent, job);
+  return LIFECYCLE_ABORT_ASKED;
+}
+
+LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const Caller *caller) {
+  g_autofree char *who = caller_describe(caller), *why = g_strdup_printf("on request of %s", who);
+
+  if (job->lease && !job_is_final(job))
+    return incoming_release(agent, job, caller) ? LIFECYCLE_ABORT_ASKED : LIFECYCLE_ABORT_INCOMING;
+  return lifecycle_take_back(agent, job, MIG_CAUSE_USER_ABORT, caller, why);
+}
+
+/* Why a migration is not to be ended by force now; NULL: it may be. */
+static const char *why_not_complete(const Job *job) {
+  if (job->phase != MIG_PHASE_MIGRATING || !job->run || !run_may_be_moving(job->run))
+    return "only a job that is migrating can be completed by force";
+  if (job->stage == MIG_STAGE_POST_COPY)
+    return "it is in post-copy already, and goes on to its end by itself";
+  if (job->abort_requested)
+    return "its abort was asked for before";
+  return NULL;
+}
+
+/* The record says that the agent pauses the guest: now it may. If the migration fails then, the guest is known to be resumed. A
+ * pause that is not made after all does not stay on record: its owner's would be taken for it. */
+static void on_pause_recorded(const char *id, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = job_table_find_id(agent->jobs, id);
+  const char *why;
+
+  if (error)
+    lifecycle_note_save_failure(agent, id, error);
+  if (!job || !job->run || !run_wants_pause(job->run))
+    return;
+  why = error ? "that could not be put on stable storage" : why_not_complete(job);
+  if (why)
+    run_drop_pause(job->run, why);
+  else
+    run_complete(job->run, MIG_ACTION_PAUSE);
+}
+
+const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who) {
+  const char *why;
+
+  if (job->lease)
+    return "it comes from another node, whose agent steers it: complete it there";
+  why = why_not_complete(job);
+  if (why)
+    return why;
+  if (kind == MIG_ACTION_PAUSE && run_wants_pause(job->run))
+    return "its pause was asked for before, and libvirt has not answered yet";
+  if (kind == MIG_ACTION_START_POST_COPY && !(job->have_plan && job->plan.post_copy))
+    return "the migration was not started for post-copy: start it with allow_post_copy=yes";
+  job_add_event(job, "decision", MIG_CAUSE_NONE, "%s: asked for by %s", mig_action_name(kind), who);
+  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: asked for by %s", mig_action_name(kind), who);
+  if (kind == MIG_ACTION_PAUSE) {
+    run_want_pause(job->run);
+    lifecycle_announce(agent, job);
+    lifecycle_save(agent, job, on_pause_recorded, agent);
+  } else {
+    run_complete(job->run, kind);
+    lifecycle_state_changed(agent, job);
+  }
+  return NULL;
+}
+
+/* What was said is on stable storage: now it counts. */
+static void on_word_recorded(const char *id, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = job_table_find_id(agent->jobs, id);
+
+  if (error)
+    lifecycle_note_save_failure(agent, id, error);
+  if (!job || !job->run)
+    return;
+  if (!error) {
+    run_set_word(job->run);
+    return;
+  }
+  job->record.told_it_ran = job->record.told_it_stayed = false;
+  job_add_event(job, "warning", MIG_CAUSE_NONE,
+                "what was said could not be put on stable storage, and does not count: %s", error->message);
+  lifecycle_state_changed(agent, job);
+}
+
+const char *lifecycle_settle(Agent *agent, Job *job, bool it_ran, const char *who) {
+  const char *refusal;
+
+  if (job->lease)
+    return "it comes from another node, whose agent asks: settle it there";
+  if (it_ran ? job->record.told_it_ran : job->record.told_it_stayed)
+    return NULL;
+  if (job->phase != MIG_PHASE_RECOVERING || !job->run || !run_asks_operator(job->run))
+    return "it asks nothing of an operator: only a job whose outcome nobody else can know is settled so";
+  refusal = mig_settle_refuse_word(&job->record, it_ran);
+  if (refusal)
+    return refusal;
+  job->record.told_it_ran = it_ran;
+  job->record.told_it_stayed = !it_ran;
+  job_add_event(job, "decision", MIG_CAUSE_NONE, "%s says that the guest %s at the target", who,
+                it_ran ? "ran" : "never ran");
+  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s says that the guest %s at the target", who,
+          it_ran ? "ran" : "never ran");
+  lifecycle_announce(agent, job);
+  lifecycle_save(agent, job, on_word_recorded, agent);
+  return NULL;
+}
+
+/* Was the migration started so that it can be gone this way? */
+static bool was_asked_for(const Job *job, MigPolicyKey key) {
+  if (mig_policy_get(&job->policy, key))
+    return true;
+  return job->have_plan &&
+         (key == MIG_POLICY_ALLOW_POST_COPY ? job->plan.post_copy : job->plan.auto_converge);
+}
+
+static bool may_tune_key(const Job *job, const MigPolicy *changes, const MigPolicyKeyInfo *info) {
+  bool moves = job->phase == MIG_PHASE_MIGRATING || job->phase == MIG_PHASE_RECOVERING;
+
+  switch (info->tunable) {
+  case MIG_TUNABLE_BEFORE_START:
+    return job->phase == MIG_PHASE_PENDING;
+  case MIG_TUNABLE_TO_NO:
+    return !moves || !mig_policy_get(changes, info->key) || was_asked_for(job, info->key);
+  case MIG_TUNABLE_ALWAYS:
+    break;
+  }
+  return true;
+}
+
+static bool may_tune(const Job *job, const MigPolicy *changes, const char **ret_key) {
+  for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
+    const MigPolicyKeyInfo *info = mig_policy_key_info((MigPolicyKey)key);
+
+    if ((changes->set & (UINT32_C(1) << key)) && !may_tune_key(job, changes, info)) {
+      *ret_key = info->name;
+      return false;
+    }
+  }
+  return true;
+}
+
+static char *describe_changes(const MigPolicy *changes) {
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
+    char value[32];
+
+    if (!(changes->set & (UINT32_C(1) << key)))
+      continue;
+    mig_policy_format(changes, (MigPolicyKey)key, value, sizeof value);
+    g_string_append_printf(text, "%s%s=%s", text->len ? ", " : "",
+                           mig_policy_key_info((MigPolicyKey)key)->name, value);
+  }
+  return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+bool lifecycle_tune(Agent *agent, Job *job, const MigPolicy *changes, const char *who, const char **ret_key) {
+  g_autofree char *text = describe_changes(changes);
+
+  if (!may_tune(job, changes, ret_key))
+    return false;
+  mig_policy_merge(&job->policy, changes);
+  for (unsigned key = 0; key < MIG_POLICY_KEY_COUNT; key++)
+    if (changes->set & (UINT32_C(1) << key))
+      job->policy_sources[key] = GOAL_SOURCE_TUNED;
+  job_queue_update(agent->queue, job);
+  if (job->run)
+    run_tune(job->run, changes);
+  job_add_event(job, "tuned", MIG_CAUSE_NONE, "by %s: %s", who, text);
+  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_TUNED, "goals changed by %s: %s", who, text);
+  lifecycle_state_changed(agent, job);
+  return true;
+}
+
+/* --- the start of the agent, the clock, libvirt's events --- */
+
+void lifecycle_adopt(Agent *agent, Job *job) {
+  if (job->lease) {
+    incoming_adopt(agent, job);
+    return;
+  }
+  switch (job->phase) {
+  case MIG_PHASE_PENDING:
+    admit_push(agent, job);
+    break;
+  case MIG_PHASE_PREPARING:
+    /* The record says "migrating" before anything moves: nothing did. */
+    job_add_event(job, "agent_restarted", MIG_CAUSE_NONE, "the agent was restarted; the checks begin anew");
+    if (job_queue_try_enter(agent->queue, job)) {
+      run_start(agent, job, false);
+      break;
+    }
+    lifecycle_enter_phase(agent, job, MIG_PHASE_PENDING, "it had no place yet, and waits for one again");
+    admit_push(agent, job);
+    lifecycle_state_changed(agent, job);
+    break;
+  case MIG_PHASE_MIGRATING:
+    lifecycle_enter_phase(agent, job, MIG_PHASE_RECOVERING, "both ends are asked");
+    G_GNUC_FALLTHROUGH;
+  case MIG_PHASE_RECOVERING:
+    job_add_event(job, "agent_restarted", MIG_CAUSE_NONE,
+                  "the agent was restarted; the move is taken up again");
+    job_queue_enter(agent->queue, job);
+    run_adopt(agent, job);
+    lifecycle_state_changed(agent, job);
+    break;
+  default:
+    break;
+  }
+}
+
+void lifecycle_tick(Agent *agent) {
+  g_autoptr(GPtrArray) unfinished = g_ptr_array_new();
+  const GPtrArray *all = job_table_all(agent->jobs);
+  uint64_t now_ms = agent_now_ms();
+
+  for (guint i = 0; i < all->len; i++) {
+    Job *job = all->pdata[i];
+
+    if (job->record_due_ms > 0 && now_ms >= job->record_due_ms)
+      lifecycle_save(agent, job, NULL, NULL);
+    if (!job_is_final(job))
+      g_ptr_array_add(unfinished, job);
+  }
+  /* A step may finish its job and start others. */
+  for (guint i = 0; i < unfinished->len; i++) {
+    Job *job = unfinished->pdata[i];
+
+    if (job->lease)
+      incoming_tick(agent, job, now_ms);
+    else if (job->run)
+      run_tick(job->run, now_ms);
+  }
+  admit_tick(agent);
+  forget_old_jobs(agent);
+}
+
+void lifecycle_handle_event(Agent *agent, const MigVirtEvent *event) {
+  Job *job = job_table_find_active(agent->jobs, event->uuid);
+
+  if (!job || job->lease)
+    incoming_handle_event(agent, job, event);
+  else if (job->run)
+    run_handle_event(job->run, event);
+}
+
+bool lifecycle_detach(Job *job) {
+  if (!job->run)
+    return false;
+  g_clear_pointer(&job->run, run_free);
+  return true;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The end of a run: what the migration's call returned, and the verdict. */
+#include "agent/move/run-private.h"
+
+#include "agent/job/log.h"
+#include "agent/job/recorder.h"
+#include "agent/move/lifecycle.h"
+
+void outcome_on_returned(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+
+  run->flow = (JobFlow){0};
+  if (!report->error)
+    return;
+  job_add_event(job, "action", MIG_CAUSE_NONE, "the migration ended with an error, both ends are asked: %s",
+                report->error->message);
+  if (job->failure.cause == MIG_CAUSE_NONE)
+    run->error = g_error_copy(report->error);
+  lifecycle_state_changed(run->agent, job);
+}
+
+/* Of the migration's own error, when nobody had asked for an end. */
+static MigCause cause_of_migration(const GError *error) {
+  static const struct {
+    MigVirtError error;
+    MigCause cause;
+  } causes[] = {
+      {MIG_VIRT_ERROR_UNREACHABLE, MIG_CAUSE_SOURCE_UNREACHABLE},
+      {MIG_VIRT_ERROR_PEER_LOST, MIG_CAUSE_LINK_LOST},
+      {MIG_VIRT_ERROR_TIMEOUT, MIG_CAUSE_LINK_LOST},
+      {MIG_VIRT_ERROR_NO_DOMAIN, MIG_CAUSE_GUEST_STOPPED},
+      {MIG_VIRT_ERROR_NOT_RUNNING, MIG_CAUSE_GUEST_STOPPED},
+      {MIG_VIRT_ERROR_DENIED, MIG_CAUSE_REFUSED},
+      {MIG_VIRT_ERROR_SAME_HOST, MIG_CAUSE_SAME_HOST},
+      {MIG_VIRT_ERROR_EXISTS, MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET},
+      {MIG_VIRT_ERROR_BUSY, MIG_CAUSE_DOMAIN_BUSY},
+      {MIG_VIRT_ERROR_ABORTED, MIG_CAUSE_CANCELLED_ELSEWHERE},
+      {MIG_VIRT_ERROR_UNSUPPORTED, MIG_CAUSE_REFUSED},
+      {MIG_VIRT_ERROR_NO_TLS, MIG_CAUSE_REFUSED},
+      {MIG_VIRT_ERROR_INVALID, MIG_CAUSE_REFUSED},
+  };
+
+  for (size_t i = 0; i < G_N_ELEMENTS(causes); i++)
+    if (g_error_matches(error, MIG_VIRT_ERROR, (gint)causes[i].error))
+      return causes[i].cause;
+  return MIG_CAUSE_LIBVIRT_ERROR;
+}
+
+/* The final count: libvirt's event at the source has it, else the target. */
+static void take_final_stats(JobRun *run, const WorkerReport *report) {
+  const MigFinalStats *final = run->have_final ? &run->final : report->have_final ? &report->final : NULL;
+  Job *job = run->job;
+
+  if (!final)
+    return;
+  job->have_total_time = final->total_time_ms > 0;
+  job->total_time_ms = final->total_time_ms;
+  /* After post-copy libvirt says some 5 ms, and the guest was silent for 50 to 150: rather no number than that one. */
+  job->have_downtime = final->have_downtime && job->stage != MIG_STAGE_POST_COPY;
+  job->downtime_ms = final->downtime_ms;
+  job->have_transferred = final->transferred_bytes > 0;
+  job->transferred_bytes = final->transferred_bytes;
+}
+
+static void settle_moved(JobRun *run, const WorkerReport *report, const char *running_at) {
+  Job *job = run->job;
+
+  if (job->failure.cause != MIG_CAUSE_NONE) {
+    job_add_event(job, "warning", job->failure.cause,
+                  "the end that was asked for (%s) came too late: it had moved",
+                  mig_cause_name(job->failure.cause));
+    job_clear_failure(job);
+  }
+  take_final_stats(run, report);
+  if (!job->have_total_time && job->started_ms > 0) {
+    job->have_total_time = true;
+    job->total_time_ms = agent_now_ms() - job->started_ms;
+  }
+  lifecycle_finish(run->agent, job, MIG_PHASE_SUCCEEDED, running_at, g_strdup(report->evidence));
+}
+
+/* The record said that it may be on its way, and it never was: the agent was killed in between. */
+static void begin_anew(JobRun *run) {
+  Agent *agent = run->agent;
+  Job *job = run->job;
+
+  run_settle_pause(run);
+  g_clear_pointer(&job->run, run_free);
+  recorder_forget(agent, job);
+  job->started_ms = 0;
+  job->started_usec = 0;
+  lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING,
+                        "the agent was restarted before the migration had begun; the checks begin anew");
+  run_start(agent, job, false);
+  lifecycle_state_changed(agent, job);
+}
+
+static void settle_unmoved(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+
+  if (run->adopted && !job->begun && job->phase == MIG_PHASE_RECOVERING &&
+      job->failure.cause == MIG_CAUSE_NONE && !report->came_back && !job->record.seen_there &&
+      !job->record.completed) {
+    begin_anew(run);
+    return;
+  }
+
+  if (run->error)
+    job_note_failure(job, cause_of_migration(run->error), run->error, "%s", run->error->message);
+  else
+    job_note_failure(
+        job, MIG_CAUSE_LIBVIRT_ERROR, NULL,
+        "the migration ended while the agent was away, and libvirt no longer says why: see its log");
+  lifecycle_finish(run->agent, job, lifecycle_phase_of_cause(job->failure.cause), "source",
+                   g_strdup(report->evidence));
+}
+
+static void settle_gone(JobRun *run, const WorkerReport *report) {
+  job_note_failure(run->job, MIG_CAUSE_GUEST_STOPPED, run->error, "%s", report->evidence);
+  lifecycle_finish(run->agent, run->job, MIG_PHASE_FAILED, "none", g_strdup(report->evidence));
+}
+
+/* Nobody saw where it went. That it had moved to the target may be known all the same. */
+static void settle_left(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+  const MigSettleRecord *record = &job->record;
+
+  if (record->seen_there || record->completed || record->told_it_ran) {
+    settle_moved(run, report, "unknown");
+    return;
+  }
+  /* What libvirt refused did not move it. */
+  if (run->error && mig_virt_error_is_answer(run->error))
+    job_note_failure(job, cause_of_migration(run->error), run->error, "%s", run->error->message);
+  else
+    job_note_failure(job, MIG_CAUSE_OUTCOME_UNKNOWN, run->error, "%s", report->evidence);
+  lifecycle_finish(run->agent, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
+}
+
+static void settle_split(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+
+  job_note_failure(job, MIG_CAUSE_INTERNAL, run->error,
+                   "both ends have a live copy: touch neither before it is known which one is the guest (%s)",
+                   report->evidence);
+  log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_SPLIT, "both ends have a live copy; nothing was touched: %s",
+          report->evidence);
+  lifecycle_finish(run->agent, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
+}
+
+/* What stays behind, and where it is a copy of the guest the command that removes it. */
+static void tell_left(JobRun *run, const WorkerReport *report) {
+  bool copy = report->verdict != MIG_VERDICT_AT_SOURCE && report->source != MIG_END_ABSENT &&
+              report->source != MIG_END_INACTIVE;
+  g_autofree char *remedy = copy ? recover_describe_remedy(run, report) : NULL;
+  g_autofree char *text = g_strconcat(report->left, remedy ? ". " : NULL, remedy, NULL);
+
+  job_set_evidence(run->job, report->evidence);
+  job_add_event(run->job, "warning", MIG_CAUSE_NONE, "%s", text);
+  log_job(run->job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "%s (%s)", text, report->evidence);
+}
+
+void outcome_on_settled(JobRun *run, const WorkerReport *report) {
+  if (report->left)
+    tell_left(run, report);
+  switch (report->verdict) {
+  case MIG_VERDICT_SUCCEEDED:
+    settle_moved(run, report, "target");
+    return;
+  case MIG_VERDICT_AT_SOURCE:
+    settle_unmoved(run, report);
+    return;
+  case MIG_VERDICT_GONE:
+    settle_gone(run, report);
+    return;
+  case MIG_VERDICT_LEFT:
+    settle_left(run, report);
+    return;
+  case MIG_VERDICT_SPLIT:
+    settle_split(run, report);
+    return;
+  case MIG_VERDICT_WAIT:
+  case MIG_VERDICT_RECOVER:
+  case MIG_VERDICT_COUNT:
+    break;
+  }
+  g_return_if_reached();
+}

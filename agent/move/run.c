@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job that is being worked on: what its worker reports, and what follows from it.
+ *
+ * Theory of Operation. A run begins with the checks and ends with a refusal or a verdict; in between the monitor
+ * decides and the worker acts. All of it is on the main thread; a report may end the run, and free it, so nothing is
+ * done with it after lifecycle_finish().
+ *
+ * The first cause: whoever wants or sees the end first (a client's abort, the monitor, the migration's own error)
+ * notes it; it becomes the job's failure if the verdict is that the domain did not move. The migration's own error
+ * is kept as it is until then, since only the verdict tells what it meant.
+ *
+ * Here are the start and the steering; the end is in outcome.c, what holds a run up in recover.c. */
+#include "agent/move/run-private.h"
+
+#include "agent/job/log.h"
+#include "agent/job/recorder.h"
+#include "agent/move/admit.h"
+#include "agent/move/lifecycle.h"
+#include "agent/move/link.h"
+#include "agent/request/watch.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* How soon what was learnt is written again, after it could not be. */
+#define KEEP_AGAIN_MS 5000
+
+/* After libvirt has refused the limits of the bandwidth. */
+#define LIMITS_AGAIN_MS 2000
+
+void run_free(JobRun *run) {
+  bandwidth_leave(run);
+  worker_free(run->worker);
+  g_clear_error(&run->error);
+  g_free(run);
+}
+
+/* --- from preparing to migrating --- */
+
+static void note_deadline(JobRun *run) {
+  uint64_t deadline_ms = mig_monitor_deadline_ms(&run->monitor);
+
+  run->job->deadline_ms = deadline_ms == UINT64_MAX ? 0 : deadline_ms;
+}
+
+/* What a monitor after a restart is to know. True: that has changed, and is to be written down. */
+static bool note_steering(JobRun *run) {
+  MigSteering steering;
+
+  if (!run->monitoring)
+    return false;
+  mig_monitor_get_steering(&run->monitor, &steering);
+  if (memcmp(&steering, &run->job->steering, sizeof steering) == 0)
+    return false;
+  run->job->steering = steering;
+  return true;
+}
+
+static void start_monitor(JobRun *run) {
+  Job *job = run->job;
+
+  mig_monitor_init(&run->monitor, &job->policy, job->started_ms, job->memory_bytes, job->disk_bytes);
+  if (job->have_plan)
+    mig_monitor_set_plan(&run->monitor, &job->plan);
+  if (run->adopted)
+    mig_monitor_take_up(&run->monitor, &job->steering);
+  if (run->adopted && job->record.paused_by_agent)
+    mig_monitor_note_taken(&run->monitor, MIG_ACTION_PAUSE);
+  if (run->bandwidth.in)
+    mig_monitor_set_share(&run->monitor, mig_share_per_stream(&run->bandwidth.share));
+  run->monitoring = true;
+  note_steering(run);
+  note_deadline(run);
+}
+
+/* The goals as the plan has them: what libvirt is asked for, at the start and again at a resume of post-copy. */
+static MigPolicy start_policy(const Job *job) {
+  MigPolicy policy = job->policy;
+
+  if (job->have_plan) {
+    policy.values[MIG_POLICY_ALLOW_AUTO_CONVERGE] = job->plan.auto_converge;
+    policy.values[MIG_POLICY_ALLOW_POST_COPY] = job->plan.post_copy;
+    policy.values[MIG_POLICY_MAX_DOWNTIME_MS] = MAX(job->plan.downtime_ms, 1);
+  }
+  return policy;
+}
+
+static void make_plan(JobRun *run) {
+  Job *job = run->job;
+  MigPolicy policy = job->policy;
+  MigLinkFacts link;
+  char text[400];
+
+  link_recall(run->agent, job->target_uri, &link);
+  bandwidth_limit(run, &policy);
+  mig_plan(&run->probe, job->memory_bytes, &link, &policy, &job->plan);
+  job->have_plan = true;
+  if (job->plan.forecast.ways[MIG_WAY_PRE_COPY].bar == MIG_WAY_UNKNOWN)
+    return;
+  mig_forecast_describe(&job->plan.forecast, text, sizeof text);
+  job_add_event(job, "decision", MIG_CAUSE_NONE, "forecast before the start: %s", text);
+}
+
+/* The record says that the domain may be on its way: now it may. */
+static void on_start_recorded(const char *id, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = job_table_find_id(agent->jobs, id);
+  MigPolicy policy;
+
+  if (!job || !job->run || job->run->go_given)
+    return;
+  if (error) {
+    lifecycle_note_save_failure(agent, id, error);
+    job_note_failure(job, MIG_CAUSE_INTERNAL, NULL, "the start could not be put on stable storage: %s",
+                     error->message);
+    lifecycle_finish_unmoved(agent, job);
+    return;
+  }
+  lifecycle_announce(agent, job);
+  job->run->go_given = true;
+  policy = start_policy(job);
+  bandwidth_limit(job->run, &policy);
+  worker_go(job->run->worker, &policy, job->plan.throttle_initial_pct, job->plan.throttle_increment_pct);
+}
+
+static bool is_known(const GPtrArray *findings, const char *code) {
+  for (guint i = 0; findings && i < findings->len; i++)
+    if (strcmp(((const JobFinding *)findings->pdata[i])->code, code) == 0)
+      return true;
+  return false;
+}
+
+/* Each is an event as well, for the job's story tells why; once, of a job that is looked at again and again. */
+static void note_findings(Job *job, const MigCheckReport *check) {
+  g_autoptr(GPtrArray) before = NULL;
+
+  if (!check)
+    return;
+  before = g_steal_pointer(&job->findings);
+  for (size_t i = 0; i < check->count; i++) {
+    const MigFinding *finding = &check->findings[i];
+
+    job_add_finding(job, finding->code, finding->blocks, finding->transient, finding->seen, finding->remedy);
+    if (!is_known(before, finding->code))
+      job_add_event(job, finding->blocks ? "blocker" : "warning", finding->cause, "%s: %s %s", finding->code,
+                    finding->seen, finding->remedy);
+  }
+}
+
+static void on_prepared(JobRun *run, const WorkerReport *report) {
+  Agent *agent = run->agent;
+  Job *job = run->job;
+
+  if (!admit_passed(agent, job))
+    return;
+  note_findings(job, report->check);
+  job->memory_bytes = report->domain.memory_bytes;
+  job->disk_bytes = mig_policy_get(&job->policy, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_NONE
+                        ? 0
+                        : report->domain.local_disk_bytes;
+  job->record = report->record;
+  job->source_id = report->source_id;
+  job->job_began_ms = 0;
+  run->probe = report->probe;
+  bandwidth_join(run, report->domain.local_disks);
+}
+
+void run_begin(JobRun *run) {
+  Agent *agent = run->agent;
+  Job *job = run->job;
+
+  job->started_ms = agent_now_ms();
+  job->started_usec = g_get_real_time();
+  make_plan(run);
+  job->steering = (MigSteering){0};
+  start_monitor(run);
+  job->stage = MIG_STAGE_PRE_COPY;
+  lifecycle_enter_phase(agent, job, MIG_PHASE_MIGRATING, "the checks passed; the migration begins");
+  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "the migration to %s begins, %" PRIu64 " MiB of memory",
+          job->target_name ? job->target_name : job->target_uri, job->memory_bytes / MIG_MIB_BYTES);
+  /* Announced when it is durable: who is told that it migrates shall not be told so again after a restart. */
+  lifecycle_save(agent, job, on_start_recorded, agent);
+}
+
+static void on_refused(JobRun *run, const WorkerReport *report) {
+  note_findings(run->job, report->check);
+  if (report->hold != MIG_HOLD_NONE) {
+    admit_hold(run->agent, run->job, report->hold,
+               report->reason ? report->reason : mig_cause_name(report->cause), report->cause, report->error);
+    return;
+  }
+  job_note_failure(run->job, report->cause, report->error, "%s",
+                   report->evidence ? report->evidence : report->error->message);
+  lifecycle_finish_unmoved(run->agent, run->job);
+}
+
+/* --- while migrating --- */
+
+static void on_stage(JobRun *run, MigStage stage) {
+  Job *job = run->job;
+
+  job->stage = stage;
+  job_add_event(job, "stage", MIG_CAUSE_NONE, "now in %s", mig_stage_name(stage));
+  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STAGE, "now in %s", mig_stage_name(stage));
+  lifecycle_state_changed(run->agent, job);
+}
+
+static void take_action(JobRun *run, const MigAction *action) {
+  Job *job = run->job;
+
+  note_steering(run);
+  metrics_note_action(&run->agent->metrics, action->kind);
+  job_add_event(job, "decision", action->cause, "%s: %s", mig_action_name(action->kind), action->message);
+  if (action->kind == MIG_ACTION_ABORT) {
+    if (!run->error)
+      job_note_failure(job, action->cause, NULL, "%s", action->message);
+    log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_GUARD, "aborted by the agent: %s", action->message);
+    job_set_next_action(job, "waits for the migration to be cancelled");
+  } else {
+    log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: %s", mig_action_name(action->kind),
+            action->message);
+  }
+  worker_act(run->worker, action);
+  lifecycle_state_changed(run->agent, job);
+}
+
+static void note_forecast(JobRun *run) {
+  const MigForecast *forecast = mig_monitor_forecast(&run->monitor);
+  Job *job = run->job;
+  const MigWayForecast *way;
+
+  if (!forecast)
+    return;
+  way = &forecast->ways[MIN(forecast->best, MIG_WAY_COUNT - 1)];
+  job->have_forecast = true;
+  job->forecast_way = forecast->best;
+  job->forecast_total_ms = forecast->best == MIG_WAY_COUNT ? 0 : (uint64_t)(way->total_s * 1000);
+  job->forecast_pause_ms = forecast->best == MIG_WAY_COUNT ? 0 : (uint64_t)(way->pause_s * 1000);
+  job->forecast_floor_ms = (uint64_t)(forecast->floor_s * 1000);
+}
+
+static void step_monitor(JobRun *run, const MigSample *sample) {
+  Job *job = run->job;
+  MigAction action;
+
+  if (!run->monitoring)
+    return;
+  mig_monitor_step(&run->monitor, sample, &action);
+  job->percent = MAX(job->percent, mig_monitor_percent(&run->monitor));
+  if (sample->valid && sample->active && mig_monitor_stage(&run->monitor) != job->stage)
+    on_stage(run, mig_monitor_stage(&run->monitor));
+  job->link_bytes_per_s = MAX(job->link_bytes_per_s, mig_monitor_link_bytes_per_s(&run->monitor));
+  note_forecast(run);
+  if (action.kind != MIG_ACTION_NONE)
+    take_action(run, &action);
+  else if (note_steering(run))
+    lifecycle_save(run->agent, job, NULL, NULL);
+}
+
+static void note_silence(JobRun *run, const WorkerReport *report) {
+  bool silent = !report->sample.valid;
+
+  if (silent == run->silent)
+    return;
+  run->silent = silent;
+  if (silent)
+    job_add_event(run->job, "warning", MIG_CAUSE_NONE,
+                  "libvirt does not tell how far it is: %s; the migration goes on "
+                  "without that, its deadline holds",
+                  report->error ? report->error->message : "no reason given");
+  else
+    job_add_event(run->job, "warning", MIG_CAUSE_NONE, "libvirt tells again how far it is");
+  lifecycle_state_changed(run->agent, run->job);
+}
+
+static void note_begun(JobRun *run, uint64_t job_began_ms) {
+  if (run->job->begun)
+    return;
+  run->job->begun = true;
+  run->job->job_began_ms = job_began_ms;
+  lifecycle_state_changed(run->agent, run->job);
+}
+
+static void on_sample(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+
+  note_silence(run, report);
+  if (report->sample.valid && report->sample.active) {
+    note_begun(run, report->job_began_ms);
+    job->sample = report->sample;
+    job->have_sample = true;
+    job->revision++;
+  }
+  bandwidth_note_sample(run, &report->sample);
+  step_monitor(run, &report->sample);
+  recover_on_sample(run, &report->sample);
+  if (report->sample.valid && report->sample.active)
+    recorder_note(run->agent, job);
+  watch_notify(run->agent, job, false);
+}
+
+/* The job's policy has them, so libvirt is to have them: whoever refuses, or is away, is asked again. False: that was said
+ * before. */
+static bool note_limits_set(JobRun *run, const GError *error) {
+  bool news = !error || !run->limits_refused;
+
+  if (!error)
+    run->job->share_bytes_per_s = 0;
+  run->limits_refused = error != NULL;
+  run->limits_due_ms = error ? agent_now_ms() + LIMITS_AGAIN_MS : 0;
+  return news;
+}
+
+/* --- a pause by the agent, on record --- */
+
+/* What the record says of it is what the worker knows: that it was made, or may have been. But a claim is made before the pause is,
+ * and stands until the worker has told what came of it. */
+static bool note_pause(JobRun *run) {
+  MigSettleRecord *record = &run->job->record;
+  MigSettleRecord known;
+
+  if (run->pause_wanted || !run->go_given)
+    return false;
+  known = worker_get_record(run->worker);
+  if (record->paused_by_agent == known.paused_by_agent && record->pause_answered == known.pause_answered)
+    return false;
+  record->paused_by_agent = known.paused_by_agent;
+  record->pause_answered = known.pause_answered;
+  return true;
+}
+
+void run_want_pause(JobRun *run) {
+  run->pause_wanted = true;
+  run->job->record.paused_by_agent = true;
+  run->job->record.pause_answered = false;
+}
+
+bool run_wants_pause(const JobRun *run) {
+  return run->pause_wanted;
+}
+
+void run_drop_pause(JobRun *run, const char *why) {
+  run_settle_pause(run);
+  job_add_event(run->job, "warning", MIG_CAUSE_NONE, "not paused: %s", why);
+  log_job(run->job, LOG_WARNING, NULL, "not paused, though it was asked for: %s", why);
+  lifecycle_state_changed(run->agent, run->job);
+}
+
+void run_settle_pause(JobRun *run) {
+  run->pause_wanted = false;
+  note_pause(run);
+}
+
+static void on_acted(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+  const char *what = mig_action_name(report->action.kind);
+
+  if (report->action.kind == MIG_ACTION_PAUSE && report->action.downtime_ms == 0)
+    run_settle_pause(run);
+  if (report->action.kind == MIG_ACTION_NONE && run->bandwidth.in) {
+    bandwidth_note_set(run, report->error);
+    return;
+  }
+  if (report->action.kind == MIG_ACTION_NONE) {
+    what = "new bandwidth limit";
+    if (!note_limits_set(run, report->error))
+      return;
+  }
+  if (!report->error) {
+    job_add_event(job, "action", MIG_CAUSE_NONE, "%s: accepted by libvirt", what);
+  } else {
+    job_add_event(job, "warning", MIG_CAUSE_NONE, "%s: refused: %s", what, report->error->message);
+    log_job(job, LOG_WARNING, NULL, "%s was refused: %s", what, report->error->message);
+    if (run->monitoring)
+      mig_monitor_note_refused(&run->monitor, report->action.kind);
+    note_steering(run);
+  }
+  lifecycle_state_changed(run->agent, job);
+}
+
+static void keep_learnt(JobRun *run);
+
+static void on_learnt_recorded(const char *id, const GError *error, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = job_table_find_id(agent->jobs, id);
+
+  if (error)
+    lifecycle_note_save_failure(agent, id, error);
+  if (!job || !job->run)
+    return;
+  if (error)
+    job->run->keep_again_ms = agent_now_ms() + KEEP_AGAIN_MS;
+  else
+    worker_note_recorded(job->run->worker);
+}
+
+static void keep_learnt(JobRun *run) {
+  run->keep_again_ms = 0;
+  lifecycle_announce(run->agent, run->job);
+  lifecycle_save(run->agent, run->job, on_learnt_recorded, run->agent);
+}
+
+/* What was seen is kept before anything rests on it: the worker waits for that. What else the record has is the main thread's. */
+static void on_learnt(JobRun *run, const WorkerReport *report) {
+  Job *job = run->job;
+
+  job->record.seen_there = report->record.seen_there;
+  job->record.completed = report->record.completed;
+  keep_learnt(run);
+}
+
+static void on_in_clear(JobRun *run, const WorkerReport *report) {
+  job_add_event(run->job, "warning", MIG_CAUSE_NONE,
+                "not encrypted: begun again without TLS, as tls=yes permits: %s", report->error->message);
+  log_job(run->job, LOG_WARNING, NULL, "not encrypted, though tls=yes: %s", report->error->message);
+  lifecycle_state_changed(run->agent, run->job);
+}
+
+static void on_report(Worker *worker, const WorkerReport *report, gpointer user_data) {
+  JobRun *run = user_data;
+
+  if (note_pause(run))
+    lifecycle_state_changed(run->agent, run->job);
+  switch (report->kind) {
+  case WORKER_PREPARED:
+    on_prepared(run, report);
+    break;
+  case WORKER_REFUSED:
+    on_refused(run, report);
+    break;
+  case WORKER_CANCELLED:
+    /* Whoever cancelled has finished the job, and freed the worker. */
+    break;
+  case WORKER_SAMPLE:
+    on_sample(run, report);
+    break;
+  case WORKER_ACTED:
+    on_acted(run, report);
+    break;
+  case WORKER_IN_CLEAR:
+    on_in_clear(run, report);
+    break;
+  case WORKER_RETURNED:
+    outcome_on_returned(run, report);
+    break;
+  case WORKER_ATTACHED:
+    recover_on_attached(run, report);
+    break;
+  case WORKER_LEARNT:
+    on_learnt(run, report);
+    break;
+  case WORKER_UNSETTLED:
+    recover_on_unsettled(run, report);
+    break;
+  case WORKER_TOUCHING:
+    recover_on_touching(run, report);
+    break;
+  case WORKER_TOUCHED:
+    recover_on_touched(run, report);
+    break;
+  case WORKER_SETTLED:
+    outcome_on_settled(run, report);
+    break;
+  }
+}
+
+/* --- what the rest of the agent asks of a run --- */
+
+/* A second of measuring pays where the answer decides how to start. */
+static bool wants_probe(const MigPolicy *policy) {
+  return mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE) ||
+         mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY) ||
+         mig_policy_get(policy, MIG_POLICY_MAX_PAUSE_MS) > 0;
+}
+
+void run_start(Agent *agent, Job *job, bool reattach) {
+  JobRun *run = g_new0(JobRun, 1);
+  WorkerRequest request = {
+      .name = job->id,
+      .domain_uuid = job->domain_uuid,
+      .target_uri = job->target_uri,
+      .migrate_uri = job->migrate_uri,
+      .policy = reattach ? start_policy(job) : job->policy,
+      .reattach = reattach,
+      .record = job->record,
+      .begun = reattach && job->begun,
+      .source_id = reattach ? job->source_id : 0,
+      .started_ms = reattach ? job->started_ms : 0,
+      .job_began_ms = reattach ? job->job_began_ms : 0,
+      .probe = wants_probe(&job->policy),
+      .connect_timeout_ms = agent->config->connect_timeout_ms,
+      .poll_interval_ms = agent->config->poll_interval_ms,
+  };
+
+  run->agent = agent;
+  run->job = job;
+  run->go_given = run->adopted = reattach;
+  run->prepare_until_ms = agent_now_ms() + agent->config->prepare_timeout_ms;
+  job->run = run;
+  run->worker = worker_start(agent->hypervisor, agent->driver, &request, agent->context, on_report, run);
+}
+
+/* Did libvirt get other limits since the start, or should it have? Nobody knows what became of them. */
+static bool has_limits_of_its_own(const Job *job) {
+  return job->share_bytes_per_s > 0 ||
+         job->policy_sources[MIG_POLICY_BANDWIDTH_BYTES_PER_S] == GOAL_SOURCE_TUNED ||
+         job->policy_sources[MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] == GOAL_SOURCE_TUNED;
+}
+
+void run_adopt(Agent *agent, Job *job) {
+  run_start(agent, job, true);
+  bandwidth_adopt(job->run);
+  if (!job->run->bandwidth.in && has_limits_of_its_own(job))
+    job->run->limits_due_ms = 1;
+  if (job->started_ms > 0)
+    start_monitor(job->run);
+  /* An end that was decided and told before is one still: a guard's as well. */
+  if (job->abort_requested || (job->failure.cause != MIG_CAUSE_NONE && job->stage != MIG_STAGE_POST_COPY))
+    run_abort(job->run);
+}
+
+bool run_may_be_moving(const JobRun *run) {
+  return run->go_given;
+}
+
+bool run_asks_operator(const JobRun *run) {
+  return run->asks_operator;
+}
+
+void run_set_word(JobRun *run) {
+  const MigSettleRecord *record = &run->job->record;
+
+  worker_set_word(run->worker, record->told_it_stayed, record->told_it_ran);
+}
+
+bool run_has_failed(const JobRun *run) {
+  return run->error != NULL;
+}
+
+void run_abort(JobRun *run) {
+  job_set_next_action(run->job, "waits for the migration to be cancelled");
+  worker_act(run->worker, &(MigAction){.kind = MIG_ACTION_ABORT, .cause = MIG_CAUSE_USER_ABORT});
+}
+
+void run_complete(JobRun *run, MigActionKind kind) {
+  if (run->monitoring)
+    mig_monitor_note_taken(&run->monitor, kind);
+  if (note_steering(run))
+    lifecycle_save(run->agent, run->job, NULL, NULL);
+  worker_act(run->worker, &(MigAction){.kind = kind});
+}
+
+void run_set_bandwidth(JobRun *run, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s) {
+  bool post_copy = run->job->have_plan && run->job->plan.post_copy;
+
+  worker_set_bandwidth(run->worker, bytes_per_s, post_copy, post_copy_bytes_per_s);
+}
+
+static void set_own_bandwidth(JobRun *run) {
+  const MigPolicy *policy = &run->job->policy;
+
+  run_set_bandwidth(run, mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S),
+                    mig_policy_get(policy, MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S));
+}
+
+void run_lift_share(JobRun *run) {
+  if (run->monitoring)
+    mig_monitor_set_share(&run->monitor, 0);
+  set_own_bandwidth(run);
+}
+
+void run_tune(JobRun *run, const MigPolicy *changes) {
+  const uint32_t bandwidth = (UINT32_C(1) << MIG_POLICY_BANDWIDTH_BYTES_PER_S) |
+                             (UINT32_C(1) << MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S);
+  const MigPolicy *policy = &run->job->policy;
+
+  if (!run->monitoring)
+    return;
+  mig_monitor_set_policy(&run->monitor, policy);
+  note_deadline(run);
+  if ((changes->set & bandwidth) && !bandwidth_retune(run))
+    set_own_bandwidth(run);
+}
+
+/* Others need what there is, and do not give it up: its checks will not be true for ever. */
+static void hold_without_share(JobRun *run) {
+  g_autofree char *lack = bandwidth_explain_lack(run->agent);
+  g_autoptr(GError) error = NULL;
+
+  g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
+              "no share of MaxBandwidth= became free within %u s%s%s",
+              run->agent->config->prepare_timeout_ms / 1000, lack ? ": " : "", lack ? lack : "");
+  admit_hold(run->agent, run->job, MIG_HOLD_JOB, mig_admission_name(MIG_ADMISSION_BANDWIDTH_LIMIT),
+             MIG_CAUSE_PENDING_TIMEOUT, error);
+}
+
+/* libvirt is seen at the migration, and no share of a common bandwidth has a say. */
+static bool may_set_limits(const JobRun *run) {
+  return run->job->phase == MIG_PHASE_MIGRATING && run->go_given && !run->silent && !run->bandwidth.in &&
+         !run->job->abort_requested;
+}
+
+void run_tick(JobRun *run, uint64_t now_ms) {
+  Job *job = run->job;
+
+  if (run->keep_again_ms > 0 && now_ms >= run->keep_again_ms)
+    keep_learnt(run);
+  worker_tick(run->worker);
+
+  if (job->phase == MIG_PHASE_PREPARING && now_ms >= run->prepare_until_ms && bandwidth_waits(run)) {
+    hold_without_share(run);
+    return;
+  }
+  if (job->phase == MIG_PHASE_PREPARING && now_ms >= run->prepare_until_ms) {
+    job_note_failure(job, MIG_CAUSE_PREPARE_TIMEOUT, NULL,
+                     "the checks did not end within %u s: a libvirtd, of this node or of the target, hangs",
+                     run->agent->config->prepare_timeout_ms / 1000);
+    lifecycle_finish_unmoved(run->agent, job);
+    return;
+  }
+  if (run->monitoring) {
+    MigAction action;
+
+    mig_monitor_tick(&run->monitor, now_ms, &action);
+    if (action.kind != MIG_ACTION_NONE)
+      take_action(run, &action);
+  }
+  if (run->limits_due_ms > 0 && now_ms >= run->limits_due_ms && may_set_limits(run)) {
+    run->limits_due_ms = 0;
+    set_own_bandwidth(run);
+  }
+  if (run->silent)
+    watch_notify(run->agent, job, false);
+}
+
+void run_handle_event(JobRun *run, const MigVirtEvent *event) {
+  if (!run->go_given)
+    return;
+  if (event->kind == MIG_VIRT_EVENT_JOB_DONE) {
+    if (event->success) {
+      run->have_final = true;
+      run->final = event->final;
+    }
+    worker_note_job_done(run->worker, event->success);
+  } else if (event->kind == MIG_VIRT_EVENT_STATE) {
+    worker_note_ended_here(run->worker, event->ended);
+    worker_note_job_done(run->worker, false);
+  }
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Is this node cordoned: does it take no new work?
+ *
+ * Theory of Operation. The state holds from the moment of the call on, and the call is answered when it is on stable
+ * storage, as the record "node" among those of the jobs. It keeps new work away: Start (but with even_if_cordoned, for those who
+ * empty the node) and leases for what would come in. What was accepted before goes on, what waits included. */
+#include "agent/node/cordon.h"
+
+#include "agent/daemon/agent.h"
+#include "agent/job/log.h"
+#include "agent/job/recordformat.h"
+#include "agent/method/methods.h"
+
+#include <string.h>
+
+#define REASON_MAX 500
+
+void cordon_clear(Cordon *cordon) {
+  g_free(cordon->reason);
+  g_free(cordon->by);
+  memset(cordon, 0, sizeof *cordon);
+}
+
+static void set(Cordon *cordon, const char *reason, const char *by, int64_t since_usec) {
+  Cordon next = {true, g_strdup(reason), g_strdup(by), since_usec};
+
+  cordon_clear(cordon);
+  *cordon = next;
+}
+
+void cordon_read(Cordon *cordon, json_t *record, const GError *error) {
+  json_t *state = json_object_get(record, "cordon");
+  const char *reason = json_string_value(json_object_get(state, "reason"));
+  const char *by = json_string_value(json_object_get(state, "by"));
+  json_int_t since = json_integer_value(json_object_get(state, "since_usec_realtime"));
+
+  if (record && record_upgrade(record, NULL)) {
+    if (json_is_object(state))
+      set(cordon, reason ? reason : "", by ? by : "", since);
+    return;
+  }
+  log_message(
+      LOG_ERR, NAMES_MESSAGE_STORE_DAMAGED, (const LogField[]){{NAMES_FIELD_PATH, CORDON_RECORD_ID ".json"}},
+      1,
+      "whether this node is cordoned cannot be read (%s): it is taken to be; handoffctl uncordon ends that",
+      error ? error->message : "it lacks a format");
+  set(cordon, "whether the node is cordoned could not be read at the agent's start", "handoffd",
+      g_get_real_time());
+}
+
+json_t *cordon_to_json(const Cordon *cordon) {
+  if (!cordon->on)
+    return NULL;
+  return json_pack("{ss ss sI}", "reason", cordon->reason, "by", cordon->by, "since_usec_realtime",
+                   (json_int_t)cordon->since_usec);
+}
+
+static json_t *to_record(const Cordon *cordon) {
+  json_t *record = json_pack("{si}", "format", RECORD_FORMAT);
+
+  if (cordon->on)
+    json_object_set_new(record, "cordon", cordon_to_json(cordon));
+  return record;
+}
+
+bool cordon_refuse(const Agent *agent, VarlinkCall *call) {
+  if (!agent->cordon.on)
+    return false;
+  methods_error(call, "NodeCordoned", cordon_to_json(&agent->cordon));
+  return true;
+}
+
+/* --- the two calls --- */
+
+static void on_saved(const char *id, const GError *error, gpointer user_data) {
+  g_autoptr(VarlinkCall) call = user_data;
+
+  if (error)
+    methods_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
+  else
+    varlink_call_reply(call, json_object(), false);
+}
+
+static void save(Agent *agent, VarlinkCall *call) {
+  if (agent->status_changed)
+    agent->status_changed(agent);
+  store_write(agent->store, CORDON_RECORD_ID, to_record(&agent->cordon), on_saved, varlink_call_ref(call));
+}
+
+/* Said again, it is since the first time; a new reason replaces the old one. */
+static void cordon(Agent *agent, const char *reason, const char *by) {
+  bool again = agent->cordon.on;
+
+  if (!again || reason)
+    set(&agent->cordon, reason ? reason : "", by, again ? agent->cordon.since_usec : g_get_real_time());
+  if (!again)
+    log_message(LOG_NOTICE, NAMES_MESSAGE_CORDONED,
+                (const LogField[]){{NAMES_FIELD_REASON, agent->cordon.reason}}, 1,
+                "this node is cordoned by %s, and takes no new work%s%s", by,
+                *agent->cordon.reason ? ": " : "", agent->cordon.reason);
+}
+
+void methods_cordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  const char *reason = json_string_value(json_object_get(parameters, "reason"));
+  g_autofree char *by = methods_describe_peer(call);
+  Agent *agent = user_data;
+
+  if (reason && strlen(reason) > REASON_MAX) {
+    varlink_call_invalid_parameter(call, "reason");
+    return;
+  }
+  cordon(agent, reason, by);
+  save(agent, call);
+}
+
+void cordon_for_drain(Agent *agent, const char *by) {
+  if (agent->cordon.on)
+    return;
+  cordon(agent, "it is drained", by);
+  if (agent->status_changed)
+    agent->status_changed(agent);
+  store_write(agent->store, CORDON_RECORD_ID, to_record(&agent->cordon), NULL, NULL);
+}
+
+void methods_uncordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  g_autofree char *by = methods_describe_peer(call);
+  Agent *agent = user_data;
+
+  if (agent->cordon.on)
+    log_message(LOG_NOTICE, NAMES_MESSAGE_UNCORDONED, NULL, 0, "this node takes work again: uncordoned by %s",
+                by);
+  cordon_clear(&agent->cordon);
+  save(agent, call);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The metrics: counters, how things stand, and the numbers of each migration that is under way.
+ *
+ * Theory of Operation. What happens is counted here as it happens; how things stand is looked up when somebody asks, from the
+ * jobs themselves, so it cannot go wrong by a missed change. There are two ways out, with the same text: GetMetrics, and a
+ * file that is written anew every MetricsInterval=, for node_exporter's textfile collector. A series that names a domain is
+ * there only while the domain moves, and only for those who may read jobs, as those may who read the file. */
+#include "agent/node/metrics.h"
+
+#include "agent/daemon/agent.h"
+#include "agent/job/log.h"
+#include "agent/method/methods.h"
+#include "agent/move/incoming.h"
+#include "agent/move/lifecycle.h"
+
+/* In seconds. */
+static const double wait_bounds[] = {0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600};
+static const double duration_bounds[] = {1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600};
+static const double downtime_bounds[] = {0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30};
+G_STATIC_ASSERT(G_N_ELEMENTS(wait_bounds) <= PROM_BOUNDS_MAX &&
+                G_N_ELEMENTS(duration_bounds) <= PROM_BOUNDS_MAX &&
+                G_N_ELEMENTS(downtime_bounds) <= PROM_BOUNDS_MAX);
+
+/* --- what happens --- */
+
+void metrics_note_accepted(Metrics *metrics) {
+  metrics->accepted++;
+}
+
+void metrics_note_phase(Metrics *metrics, MigPhase phase) {
+  metrics->recoveries += phase == MIG_PHASE_RECOVERING;
+}
+
+void metrics_note_finished(Metrics *metrics, const Job *job) {
+  metrics->finished[job->direction][job->phase][job->failure.cause]++;
+  /* What two nodes count would be twice in their sum: the source has the numbers. */
+  if (job->direction != MIG_DIRECTION_OUTGOING)
+    return;
+  if (job->started_usec > 0)
+    prom_histogram_note(&metrics->wait, wait_bounds, G_N_ELEMENTS(wait_bounds),
+                        (double)MAX(job->started_usec - job->created_usec, 0) / 1e6);
+  if (job->phase != MIG_PHASE_SUCCEEDED)
+    return;
+  if (job->have_total_time)
+    prom_histogram_note(&metrics->duration, duration_bounds, G_N_ELEMENTS(duration_bounds),
+                        (double)job->total_time_ms / 1e3);
+  if (job->have_downtime)
+    prom_histogram_note(&metrics->downtime, downtime_bounds, G_N_ELEMENTS(downtime_bounds),
+                        (double)job->downtime_ms / 1e3);
+  if (job->have_transferred)
+    metrics->transferred_bytes += job->transferred_bytes;
+}
+
+void metrics_note_action(Metrics *metrics, MigActionKind kind) {
+  metrics->actions[kind]++;
+}
+
+void metrics_note_touch(Metrics *metrics, MigTouch touch, bool done) {
+  metrics->touches[touch][done]++;
+}
+
+/* --- the node --- */
+
+static void append_gauge(GString *text, const char *name, const char *help, double value) {
+  prom_family(text, name, PROM_GAUGE, help);
+  prom_value(text, name, value);
+}
+
+static void append_counter(GString *text, const char *name, const char *help, uint64_t value) {
+  prom_family(text, name, PROM_COUNTER, help);
+  prom_value(text, name, (double)value);
+}
+
+static void append_node(GString *text, const Agent *agent) {
+  const PromLabel version = {"version", HANDOFFD_VERSION};
+  uint64_t reserved_bytes;
+  unsigned incoming = incoming_count(agent, &reserved_bytes);
+
+  prom_family(text, "handoffd_build_info", PROM_GAUGE, "Always 1; the version is a label.");
+  prom_sample(text, "handoffd_build_info", &version, 1, 1);
+  append_gauge(text, "handoffd_start_time_seconds", "When the agent was started, since the epoch.",
+               (double)agent->started_usec / 1e6);
+  append_gauge(text, "handoffd_libvirt_up", "Whether libvirtd of this node answers.",
+               hypervisor_get_state(agent->hypervisor)->reachable);
+  append_gauge(text, "handoffd_cordoned", "Whether the node takes no new work.", agent->cordon.on);
+  append_gauge(text, "handoffd_store_up", "Whether the last record of a job could be put on stable storage.",
+               !agent->store_failing);
+  append_gauge(text, "handoffd_damaged_records", "Records that could not be read: an operator must look.",
+               damaged_count(agent->damaged));
+  append_gauge(text, "handoffd_outgoing_limit", "How many moves out of this node may be under way.",
+               agent->config->max_outgoing);
+  append_gauge(text, "handoffd_incoming_limit", "How many domains may be awaited here, or on their way here.",
+               agent->config->max_incoming);
+  append_gauge(text, "handoffd_incoming", "How many are: leases, and migrations into this node.", incoming);
+  append_gauge(text, "handoffd_incoming_reserved_bytes", "Memory that is set aside for them.",
+               (double)reserved_bytes);
+}
+
+/* --- jobs --- */
+
+static void append_phases(GString *text, const Agent *agent) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+  unsigned counts[MIG_DIRECTION_COUNT][MIG_PHASE_COUNT] = {{0}};
+  int64_t now_usec = g_get_real_time(), oldest_usec = now_usec;
+
+  for (guint i = 0; i < all->len; i++) {
+    const Job *job = all->pdata[i];
+
+    if (!job->durable)
+      continue;
+    counts[job->direction][job->phase]++;
+    if (job->phase == MIG_PHASE_PENDING && job->direction == MIG_DIRECTION_OUTGOING)
+      oldest_usec = MIN(oldest_usec, job->pending_since_usec);
+  }
+  prom_family(text, "handoffd_jobs", PROM_GAUGE, "Jobs by phase; the finished ones are those that are kept.");
+  for (int direction = 0; direction < MIG_DIRECTION_COUNT; direction++)
+    for (int phase = 0; phase < MIG_PHASE_COUNT; phase++) {
+      const PromLabel labels[] = {{"direction", mig_direction_name((MigDirection)direction)},
+                                  {"phase", mig_phase_name((MigPhase)phase)}};
+
+      prom_sample(text, "handoffd_jobs", labels, G_N_ELEMENTS(labels), counts[direction][phase]);
+    }
+  append_gauge(text, "handoffd_job_oldest_wait_seconds",
+               "How long the job has waited that waits longest; 0: none does.",
+               (double)(now_usec - oldest_usec) / 1e6);
+  append_gauge(text, "handoffd_libvirt_calls_hanging",
+               "Calls that a libvirtd, of this node or of a target, should have answered by now.",
+               hangs_count(agent->hangs));
+}
+
+/* Those that belong together are there from the start, so that the first one of a kind is seen as a rise. */
+static void append_finished(GString *text, const Metrics *metrics) {
+  prom_family(text, "handoffd_jobs_finished_total", PROM_COUNTER,
+              "Jobs that ended, by how; the cause of a success is NONE.");
+  for (int direction = 0; direction < MIG_DIRECTION_COUNT; direction++)
+    for (int phase = MIG_PHASE_SUCCEEDED; phase < MIG_PHASE_COUNT; phase++)
+      for (int cause = 0; cause < MIG_CAUSE_COUNT; cause++) {
+        uint64_t n = metrics->finished[direction][phase][cause];
+        MigPhase usual =
+            cause == MIG_CAUSE_NONE ? MIG_PHASE_SUCCEEDED : lifecycle_phase_of_cause((MigCause)cause);
+        const PromLabel labels[] = {{"direction", mig_direction_name((MigDirection)direction)},
+                                    {"phase", mig_phase_name((MigPhase)phase)},
+                                    {"cause", mig_cause_name((MigCause)cause)}};
+
+        if (n > 0 || (int)usual == phase)
+          prom_sample(text, "handoffd_jobs_finished_total", labels, G_N_ELEMENTS(labels), (double)n);
+      }
+}
+
+static void append_actions(GString *text, const Metrics *metrics) {
+  prom_family(text, "handoffd_actions_total", PROM_COUNTER,
+              "What the monitor decided to do to running migrations.");
+  for (int kind = MIG_ACTION_NONE + 1; kind < MIG_ACTION_COUNT; kind++)
+    prom_sample(text, "handoffd_actions_total", &(PromLabel){"action", mig_action_name((MigActionKind)kind)},
+                1, (double)metrics->actions[kind]);
+  prom_family(text, "handoffd_domain_actions_total", PROM_COUNTER,
+              "What was done to a domain while an outcome was open, and whether libvirt took it.");
+  for (int touch = MIG_TOUCH_NONE + 1; touch < MIG_TOUCH_COUNT; touch++)
+    for (int done = 0; done < 2; done++) {
+      const PromLabel labels[] = {{"action", mig_touch_name((MigTouch)touch)},
+                                  {"result", done ? "done" : "failed"}};
+
+      prom_sample(text, "handoffd_domain_actions_total", labels, G_N_ELEMENTS(labels),
+                  (double)metrics->touches[touch][done]);
+    }
+}
+
+static void append_moves(GString *text, const Metrics *metrics) {
+  append_counter(text, "handoffd_jobs_accepted_total", "Moves that were asked for and accepted.",
+                 metrics->accepted);
+  append_finished(text, metrics);
+  append_counter(text, "handoffd_recoveries_total",
+                 "How often it was not known of a job whether its migration gets on.", metrics->recoveries);
+  append_actions(text, metrics);
+  append_counter(text, "handoffd_migration_transferred_bytes_total",
+                 "What went over the link for migrations that succeeded.", metrics->transferred_bytes);
+  prom_histogram(text, "handoffd_job_wait_seconds", "From the request to the start of the migration.",
+                 &metrics->wait, wait_bounds, G_N_ELEMENTS(wait_bounds));
+  prom_histogram(text, "handoffd_migration_duration_seconds", "Of migrations that succeeded.",
+                 &metrics->duration, duration_bounds, G_N_ELEMENTS(duration_bounds));
+  prom_histogram(text, "handoffd_migration_downtime_seconds",
+                 "How long the guest stood still at switchover; not known after post-copy.",
+                 &metrics->downtime, downtime_bounds, G_N_ELEMENTS(downtime_bounds));
+}
+
+/* --- each migration that is under way --- */
+
+static double elapsed_s(const Job *job) {
+  return (double)MAX(g_get_real_time() - job->started_usec, 0) / 1e6;
+}
+static double progress(const Job *job) {
+  return job->percent / 100.0;
+}
+static double memory_remaining(const Job *job) {
+  return (double)job->sample.memory_remaining_bytes;
+}
+static double disk_remaining(const Job *job) {
+  return (double)job->sample.disk_remaining_bytes;
+}
+static double processed(const Job *job) {
+  return (double)(job->sample.memory_processed_bytes + job->sample.disk_processed_bytes);
+}
+static double bandwidth(const Job *job) {
+  return (double)job->sample.bandwidth_bytes_per_s;
+}
+static double dirty_rate(const Job *job) {
+  return (double)job->sample.dirty_rate_bytes_per_s;
+}
+static double iteration(const Job *job) {
+  return (double)job->sample.iteration;
+}
+static double throttle(const Job *job) {
+  return (double)job->sample.throttle_pct / 100.0;
+}
+static double expected_downtime(const Job *job) {
+  return (double)job->sample.expected_downtime_ms / 1e3;
+}
+
+static const struct {
+  const char *name;
+  const char *help;
+  double (*value)(const Job *job);
+} running[] = {
+    {"handoffd_migration_elapsed_seconds", "Since the migration was started.", elapsed_s},
+    {"handoffd_migration_progress_ratio", "How far it is; never falls.", progress},
+    {"handoffd_migration_memory_remaining_bytes", "Memory that is still to be sent in this pass.",
+     memory_remaining},
+    {"handoffd_migration_disk_remaining_bytes", "Disk that is still to be copied.", disk_remaining},
+    {"handoffd_migration_processed_bytes", "Memory and disk that was dealt with so far.", processed},
+    {"handoffd_migration_bandwidth_bytes_per_second", "What the stream carries, smoothed.", bandwidth},
+    {"handoffd_migration_dirty_rate_bytes_per_second", "What the guest changes of its memory.", dirty_rate},
+    {"handoffd_migration_iteration", "Which pass over the memory it is.", iteration},
+    {"handoffd_migration_throttle_ratio", "By how much the CPUs of the guest are slowed down.", throttle},
+    {"handoffd_migration_expected_downtime_seconds", "The pause, as QEMU expects it.", expected_downtime},
+};
+
+static bool is_moving(const Job *job) {
+  return job->durable && (job->phase == MIG_PHASE_MIGRATING || job->phase == MIG_PHASE_RECOVERING);
+}
+
+static void append_running(GString *text, const Agent *agent) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+  g_autoptr(GPtrArray) moving = g_ptr_array_new();
+
+  for (guint i = 0; i < all->len; i++)
+    if (is_moving(all->pdata[i]))
+      g_ptr_array_add(moving, all->pdata[i]);
+  prom_family(text, "handoffd_migration_info", PROM_GAUGE, "Always 1, for each migration that is under way.");
+  for (guint i = 0; i < moving->len; i++) {
+    const Job *job = moving->pdata[i];
+    const PromLabel labels[] = {
+        {"domain", job->domain_name},
+        {"job_id", job->id},
+        {"direction", mig_direction_name(job->direction)},
+        {"phase", mig_phase_name(job->phase)},
+        {"stage", mig_stage_name(job->stage)},
+        {"target", job->target_name ? job->target_name : job->target_uri},
+    };
+
+    prom_sample(text, "handoffd_migration_info", labels, G_N_ELEMENTS(labels), 1);
+  }
+  for (size_t row = 0; row < G_N_ELEMENTS(running); row++) {
+    prom_family(text, running[row].name, PROM_GAUGE, running[row].help);
+    for (guint i = 0; i < moving->len; i++) {
+      const Job *job = moving->pdata[i];
+      const PromLabel labels[] = {{"domain", job->domain_name}, {"job_id", job->id}};
+
+      if (job->have_sample)
+        prom_sample(text, running[row].name, labels, G_N_ELEMENTS(labels), running[row].value(job));
+    }
+  }
+}
+
+/* --- the ways out --- */
+
+char *metrics_text(const Agent *agent, bool jobs) {
+  GString *text = g_string_sized_new(16384);
+
+  append_node(text, agent);
+  append_phases(text, agent);
+  append_moves(text, &agent->metrics);
+  if (jobs)
+    append_running(text, agent);
+  return g_string_free(text, FALSE);
+}
+
+void methods_get_metrics(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  g_autofree char *text = metrics_text(agent, methods_may_read_jobs(agent, call));
+
+  varlink_call_reply(call, json_pack("{ss}", "text", text), false);
+}
+
+void metrics_close(Agent *agent) {
+  text_file_free(agent->metrics.file);
+  agent->metrics.file = NULL;
+}
+
+/* Once, and once when it is over. */
+static void say_whether_it_is_written(Agent *agent) {
+  const LogField fields[] = {{NAMES_FIELD_PATH, agent->config->metrics_file}};
+  g_autofree char *error = text_file_get_error(agent->metrics.file);
+
+  if (agent->metrics.failing == (error != NULL))
+    return;
+  agent->metrics.failing = error != NULL;
+  if (error)
+    log_message(LOG_WARNING, NAMES_MESSAGE_METRICS_FAILED, fields, G_N_ELEMENTS(fields),
+                "the metrics are not written, and are tried again: %s", error);
+  else
+    log_message(LOG_INFO, NULL, fields, G_N_ELEMENTS(fields), "the metrics are written again");
+}
+
+void metrics_tick(Agent *agent) {
+  const char *path = agent->config->metrics_file;
+  uint64_t now_ms = agent_now_ms();
+
+  if (g_strcmp0(path, agent->metrics.file ? text_file_get_path(agent->metrics.file) : NULL) != 0) {
+    metrics_close(agent);
+    agent->metrics.file = path ? text_file_new(path) : NULL;
+    agent->metrics.due_ms = 0;
+  }
+  if (!agent->metrics.file)
+    return;
+  say_whether_it_is_written(agent);
+  if (now_ms < agent->metrics.due_ms)
+    return;
+  agent->metrics.due_ms = now_ms + agent->config->metrics_interval_ms;
+  text_file_write(agent->metrics.file, metrics_text(agent, true));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What this process has counted, and how things stand, in Prometheus's text format. */
+#pragma once
+
+#include "agent/base/promtext.h"
+#include "agent/base/textfile.h"
+#include "agent/job/job.h"
+#include "proto/server.h"
+
+#include <stdbool.h>
+
+struct Agent;
+
+/* Since the process began: a counter that begins anew is what Prometheus expects of a restart. All zero: nothing yet. */
+typedef struct Metrics {
+  uint64_t accepted;
+  uint64_t finished[MIG_DIRECTION_COUNT][MIG_PHASE_COUNT][MIG_CAUSE_COUNT];
+  uint64_t recoveries;
+  uint64_t actions[MIG_ACTION_COUNT];
+  uint64_t touches[MIG_TOUCH_COUNT][2]; /* failed, done */
+  uint64_t transferred_bytes;
+  PromHistogram wait, duration, downtime;
+
+  TextFile *file; /* NULL: none is configured */
+  uint64_t due_ms;
+  bool failing; /* what was said last in the journal */
+} Metrics;
+
+/* Some times a second: writes the file, if one is configured, and it is time. */
+void metrics_tick(struct Agent *agent);
+
+/* Removes the file. */
+void metrics_close(struct Agent *agent);
+
+/* --- what happens --- */
+
+void metrics_note_accepted(Metrics *metrics);
+void metrics_note_phase(Metrics *metrics, MigPhase phase);
+void metrics_note_finished(Metrics *metrics, const Job *job);
+void metrics_note_action(Metrics *metrics, MigActionKind kind);
+void metrics_note_touch(Metrics *metrics, MigTouch touch, bool done);
+
+/* All of it. The series of each migration that is under way, with the domain's name, only with `jobs`. The caller's. */
+char *metrics_text(const struct Agent *agent, bool jobs);
+
+void methods_get_metrics(VarlinkCall *call, json_t *parameters, gpointer user_data);

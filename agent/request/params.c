@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What callers ask for: targets and policies, resolved against the configuration. */
+#include "agent/request/params.h"
+
+#include "agent/job/jobjson.h"
+#include "agent/method/methods.h"
+#include "libmigrate/core/uri.h"
+
+#include <string.h>
+
+static const char *get_text(json_t *parameters, const char *key) {
+  return json_string_value(json_object_get(parameters, key));
+}
+
+/* What was asked for is told back, but not a megabyte of it. */
+#define TOLD_BYTES_MAX 200
+
+static void refuse(VarlinkCall *call, const char *error, const char *asked, const char *about,
+                   const char *message) {
+  size_t length = strlen(asked);
+  const char *end = asked + length;
+  g_autofree char *told = NULL, *text = g_strconcat(about, message, NULL);
+
+  if (length > TOLD_BYTES_MAX)
+    end = g_utf8_find_prev_char(asked, asked + TOLD_BYTES_MAX);
+  told = g_strdup_printf("%.*s%s", (int)(end - asked), asked, *end ? "..." : "");
+  methods_error(call, error, json_pack("{ss ss}", "target", told, "message", text));
+}
+
+/* --- what the owner allows of it --- */
+
+static bool is_allowed_uri(const Config *config, const char *text, const MigUri *uri) {
+  for (char **pattern = config->allow_targets; *pattern; pattern++) {
+    MigAllow allow;
+
+    if (mig_allow_parse(*pattern, &allow) && mig_allow_uri(&allow, text, uri))
+      return true;
+  }
+  return false;
+}
+
+/* By its name, or by its URI if that is one that a caller could name as well. */
+static bool is_allowed_target(const Config *config, const ConfigTarget *target) {
+  MigUri uri;
+
+  for (char **pattern = config->allow_targets; *pattern; pattern++) {
+    MigAllow allow;
+
+    if (mig_allow_parse(*pattern, &allow) && mig_allow_name(&allow, target->name))
+      return true;
+  }
+  return !mig_uri_parse(MIG_URI_LIBVIRT, target->libvirt_uri, &uri) &&
+         is_allowed_uri(config, target->libvirt_uri, &uri);
+}
+
+static bool has_host(MigUriKind kind, const char *text, const MigUri *uri) {
+  MigUri other;
+
+  return text && !mig_uri_parse(kind, text, &other) && mig_uri_same_host(&other, uri);
+}
+
+/* To the host that was allowed anyway its stream may go as well. */
+static bool is_allowed_stream(const Config *config, const char *text, const MigUri *uri,
+                              const AskedTarget *target) {
+  return has_host(MIG_URI_LIBVIRT, target->libvirt_uri, uri) ||
+         has_host(MIG_URI_MIGRATION, target->migrate_uri, uri) || is_allowed_uri(config, text, uri);
+}
+
+static const char not_allowed[] = "it is none of those that AllowTargets= of the configuration lists";
+
+/* --- targets --- */
+
+static const char *find_fault(const char *text, MigUri *uri) {
+  if (!strstr(text, "://"))
+    return "the configuration has no [Target] of that name, and it is no libvirt URI such as "
+           "qemu+tls://node-b/system";
+  return mig_uri_parse(MIG_URI_LIBVIRT, text, uri);
+}
+
+bool asked_find_place(Agent *agent, VarlinkCall *call, const char *text, AskedTarget *ret_place) {
+  const Config *config = agent->config;
+  const ConfigTarget *configured = config_find_target(config, text);
+  MigUri uri;
+  const char *fault = configured ? NULL : find_fault(text, &uri);
+
+  if (fault) {
+    refuse(call, "NoSuchTarget", text, "", fault);
+    return false;
+  }
+  if (config->allow_targets &&
+      !(configured ? is_allowed_target(config, configured) : is_allowed_uri(config, text, &uri))) {
+    refuse(call, "TargetNotAllowed", text, "", not_allowed);
+    return false;
+  }
+  if (configured)
+    *ret_place = (AskedTarget){.name = configured->name,
+                               .libvirt_uri = configured->libvirt_uri,
+                               .migrate_uri = configured->migrate_uri};
+  else
+    *ret_place = (AskedTarget){.libvirt_uri = text};
+  return true;
+}
+
+static bool take_migrate_uri(const Config *config, VarlinkCall *call, const char *text, AskedTarget *target) {
+  MigUri uri;
+  const char *fault = mig_uri_parse(MIG_URI_MIGRATION, text, &uri);
+
+  if (fault) {
+    refuse(call, "NoSuchTarget", text, "migrate_uri: ", fault);
+    return false;
+  }
+  if (config->allow_targets && !is_allowed_stream(config, text, &uri, target)) {
+    refuse(call, "TargetNotAllowed", text, "migrate_uri: ", not_allowed);
+    return false;
+  }
+  target->migrate_uri = text;
+  return true;
+}
+
+bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target) {
+  const char *migrate_uri = get_text(parameters, "migrate_uri");
+
+  return asked_find_place(agent, call, get_text(parameters, "target"), ret_target) &&
+         (!migrate_uri || take_migrate_uri(agent->config, call, migrate_uri, ret_target));
+}
+
+void asked_goals_clear(AskedGoals *asked) {
+  g_clear_pointer(&asked->policy_name, g_free);
+}
+
+static bool find_named(Agent *agent, VarlinkCall *call, const char *name, const ConfigPolicy **ret_policy) {
+  *ret_policy = config_find_policy(agent->config, name);
+  if (!name || *ret_policy)
+    return true;
+  methods_error(call, "NoSuchPolicy", json_pack("{ss}", "policy_name", name));
+  return false;
+}
+
+bool asked_take_goals(Agent *agent, VarlinkCall *call, json_t *parameters, AskedGoals *ret_asked) {
+  const char *name = get_text(parameters, "policy_name");
+  const ConfigPolicy *named;
+  const char *key = NULL;
+  char message[200];
+  MigPolicy over;
+
+  if (!find_named(agent, call, name, &named))
+    return false;
+  if (!policy_from_json(json_object_get(parameters, "policy"), &over, &key, message, sizeof message)) {
+    methods_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+    return false;
+  }
+  *ret_asked = (AskedGoals){.policy_name = g_strdup(name), .over = over};
+  return true;
+}
+
+MigMatchFacts asked_match_facts(const MigDomainFacts *facts) {
+  return (MigMatchFacts){
+      .name = facts->name,
+      .title = facts->tags.title,
+      .memory_bytes = facts->memory_bytes,
+      .metadata = facts->tags.metadata,
+      .n_metadata = facts->tags.n_metadata,
+  };
+}
+
+bool asked_find_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked, const MigDomainFacts *facts,
+                      Goals *ret_goals) {
+  MigMatchFacts match_facts = facts ? asked_match_facts(facts) : (MigMatchFacts){0};
+  const ConfigPolicy *named;
+
+  /* The configuration may be another than when the request was taken. */
+  if (!find_named(agent, call, asked->policy_name, &named))
+    return false;
+  goals_resolve(agent->config, named, &asked->over, facts ? &match_facts : NULL, ret_goals);
+  return true;
+}
+
+bool asked_resolve_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked,
+                         const MigDomainFacts *facts, Goals *ret_goals) {
+  Goals goals;
+
+  if (!asked_find_goals(agent, call, asked, facts, &goals) || methods_refuse_conflict(call, &goals.policy))
+    return false;
+  *ret_goals = goals;
+  return true;
+}
+
+void asked_reply_lookup_error(Agent *agent, VarlinkCall *call, const char *domain, const GError *error) {
+  if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN))
+    methods_error(call, "NoSuchDomain", json_pack("{ss}", "domain", domain));
+  else
+    methods_error(
+        call, "HypervisorUnavailable",
+        json_pack("{ss ss}", "uri", hypervisor_get_uri(agent->hypervisor), "message", error->message));
+}

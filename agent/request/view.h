@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job as a client sees it now: with its place in the queue and the age of its numbers. */
+#pragma once
+
+#include "agent/daemon/agent.h"
+#include "agent/job/jobjson.h"
+
+/* The interface's type Job. */
+json_t *view_job(const Agent *agent, const Job *job, JobView view);
+
+/* {"job": …} */
+json_t *view_job_reply(const Agent *agent, const Job *job, JobView view);
+
+/* The interface's type JobSummary. */
+json_t *view_summary(const Agent *agent, const Job *job);

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Those who follow jobs.
+ *
+ * Theory of Operation. A change marks its job; a change of state is sent at once, mere progress at most once in
+ * WatchInterval=. What is sent is encoded once and shared by all watchers of the job. A watcher whose connection
+ * has output waiting is passed over and marked as lagging; when its output has drained it gets the job as it is then. So
+ * a slow reader costs one message of memory, and sees the newest state, and always the last. */
+#include "agent/request/watch.h"
+
+#include "agent/request/view.h"
+
+typedef struct Watcher {
+  Agent *agent;
+  Job *job; /* NULL: all jobs, or: the job has been forgotten, and the call is answered */
+  VarlinkCall *call;
+  GHashTable *lagging; /* Job: those of which this watcher has yet to be told, or NULL */
+} Watcher;
+
+static void watcher_free(gpointer data) {
+  Watcher *watcher = data;
+
+  varlink_call_set_hooks(watcher->call, NULL, NULL, NULL);
+  varlink_call_unref(watcher->call);
+  if (watcher->lagging)
+    g_hash_table_unref(watcher->lagging);
+  g_free(watcher);
+}
+
+static GPtrArray *list_of(Watcher *watcher) {
+  return watcher->job ? watcher->job->watchers : watcher->agent->watchers;
+}
+
+static bool is_last(const Watcher *watcher, const Job *job) {
+  return watcher->job && job_is_final(job);
+}
+
+static void on_closed(VarlinkCall *call, gpointer user_data) {
+  Watcher *watcher = user_data;
+
+  g_ptr_array_remove_fast(list_of(watcher), watcher);
+}
+
+static void set_lagging(Watcher *watcher, Job *job) {
+  if (!watcher->lagging)
+    watcher->lagging = g_hash_table_new(NULL, NULL);
+  g_hash_table_add(watcher->lagging, job);
+}
+
+static GBytes *encode(Agent *agent, const Job *job, JobView view, bool last) {
+  return varlink_encode_reply(view_job_reply(agent, job, view), !last);
+}
+
+static void on_drained(VarlinkCall *call, gpointer user_data) {
+  Watcher *watcher = user_data;
+  g_autoptr(GList) jobs = NULL;
+  bool last = false;
+
+  if (!watcher->lagging)
+    return;
+  jobs = g_hash_table_get_keys(watcher->lagging);
+  for (GList *link = jobs; link && varlink_call_get_queued_bytes(call) == 0; link = link->next) {
+    Job *job = link->data;
+    g_autoptr(GBytes) message = NULL;
+
+    g_hash_table_remove(watcher->lagging, job);
+    last = is_last(watcher, job);
+    message = encode(watcher->agent, job, JOB_VIEW_FULL, last);
+    varlink_call_reply_encoded(call, message, !last);
+  }
+  if (last)
+    g_ptr_array_remove_fast(list_of(watcher), watcher);
+}
+
+/* The last message goes out whatever waits before it. */
+static void send_to_list(GPtrArray *watchers, Job *job, GBytes *message, bool last) {
+  if (!watchers)
+    return;
+  /* Backwards: a client that is found gone takes its watcher out of the list. */
+  for (guint i = watchers->len; i > 0; i--) {
+    Watcher *watcher = watchers->pdata[MIN(i, watchers->len) - 1];
+
+    if (!last && varlink_call_get_queued_bytes(watcher->call) > 0)
+      set_lagging(watcher, job);
+    else
+      varlink_call_reply_encoded(watcher->call, message, !last);
+    if (watchers->len == 0)
+      break;
+  }
+  if (last)
+    g_ptr_array_set_size(watchers, 0);
+}
+
+static void tell(Agent *agent, Job *job) {
+  bool final = job_is_final(job);
+
+  job->watch_pending = false;
+  job->watched_ms = agent_now_ms();
+  if (job->watchers && job->watchers->len > 0) {
+    g_autoptr(GBytes) message = encode(agent, job, final ? JOB_VIEW_FULL : JOB_VIEW_NEWS, final);
+
+    send_to_list(job->watchers, job, message, final);
+  }
+  if (agent->watchers->len > 0) {
+    g_autoptr(GBytes) message = encode(agent, job, JOB_VIEW_NEWS, false);
+
+    send_to_list(agent->watchers, job, message, false);
+  }
+}
+
+/* A job that is not durable has not been accepted: nobody knows of it. */
+static bool is_watched(const Agent *agent, const Job *job) {
+  if (!job->durable)
+    return false;
+  return agent->watchers->len > 0 || (job->watchers && job->watchers->len > 0);
+}
+
+void watch_notify(Agent *agent, Job *job, bool urgent) {
+  drain_note_job(agent, job, urgent);
+  if (!is_watched(agent, job))
+    return;
+  if (urgent || agent_now_ms() >= job->watched_ms + agent->config->watch_interval_ms)
+    tell(agent, job);
+  else
+    job->watch_pending = true;
+}
+
+void watch_flush(Agent *agent) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+  uint64_t now_ms = agent_now_ms();
+
+  for (guint i = 0; i < all->len; i++) {
+    Job *job = all->pdata[i];
+
+    if (job->watch_pending && now_ms >= job->watched_ms + agent->config->watch_interval_ms)
+      tell(agent, job);
+  }
+}
+
+static Watcher *watcher_new(Agent *agent, Job *job, VarlinkCall *call) {
+  Watcher *watcher = g_new0(Watcher, 1);
+
+  watcher->agent = agent;
+  watcher->job = job;
+  watcher->call = varlink_call_ref(call);
+  varlink_call_set_hooks(call, on_drained, on_closed, watcher);
+  return watcher;
+}
+
+GPtrArray *watch_list_new(void) {
+  return g_ptr_array_new_with_free_func(watcher_free);
+}
+
+static void greet(Agent *agent, const Job *job, VarlinkCall *call, bool last) {
+  g_autoptr(GBytes) message = encode(agent, job, JOB_VIEW_FULL, last);
+
+  varlink_call_reply_encoded(call, message, !last);
+}
+
+void watch_add(Agent *agent, Job *job, VarlinkCall *call) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+  Watcher *watcher;
+
+  if (job && job_is_final(job)) {
+    greet(agent, job, call, true);
+    return;
+  }
+  if (job) {
+    if (!job->watchers)
+      job->watchers = watch_list_new();
+    g_ptr_array_add(job->watchers, watcher_new(agent, job, call));
+    greet(agent, job, call, false);
+    return;
+  }
+  watcher = watcher_new(agent, NULL, call);
+  g_ptr_array_add(agent->watchers, watcher);
+  for (guint i = 0; i < all->len; i++) {
+    if (job_is_final(all->pdata[i]) || !((const Job *)all->pdata[i])->durable)
+      continue;
+    /* There may be thousands: those that the socket has no room for are told as it has. */
+    if (varlink_call_get_queued_bytes(call) > 0)
+      set_lagging(watcher, all->pdata[i]);
+    else
+      greet(agent, all->pdata[i], call, false);
+  }
+}
+
+void watch_forget(Agent *agent, Job *job) {
+  for (guint i = agent->watchers->len; i > 0; i--) {
+    Watcher *watcher = agent->watchers->pdata[i - 1];
+
+    if (watcher->lagging && g_hash_table_remove(watcher->lagging, job))
+      greet(agent, job, watcher->call, false);
+  }
+  g_clear_pointer(&job->watchers, g_ptr_array_unref);
+}
+
+void watch_free_all(Agent *agent) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+
+  g_ptr_array_set_size(agent->watchers, 0);
+  for (guint i = 0; i < all->len; i++)
+    watch_forget(agent, all->pdata[i]);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A worker's checks before its migration: facts of the domain and of both hosts, and what keeps it from moving. */
+#include "agent/libvirtd/survey.h"
+#include "agent/worker/worker-private.h"
+
+#define PROBE_S         1
+#define CHECK_TEXT_SIZE 4096
+
+static MigCause cause_of_preparing(const GError *error) {
+  if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN) ||
+      g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING))
+    return MIG_CAUSE_DOMAIN_NOT_RUNNING;
+  return MIG_CAUSE_SOURCE_UNREACHABLE;
+}
+
+/* What nobody answers may be answered later; what is answered with a no is not. */
+static MigHold hold_of(MigCause cause, const GError *error) {
+  if (!g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE) &&
+      !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT))
+    return MIG_HOLD_NONE;
+  return cause == MIG_CAUSE_TARGET_UNREACHABLE   ? MIG_HOLD_TARGET
+         : cause == MIG_CAUSE_SOURCE_UNREACHABLE ? MIG_HOLD_NODE
+                                                 : MIG_HOLD_NONE;
+}
+
+/* Takes `error`. */
+static void refuse(Worker *worker, MigCause cause, GError *error) {
+  worker_post(
+      worker,
+      &(WorkerReport){.kind = WORKER_REFUSED, .cause = cause, .hold = hold_of(cause, error), .error = error});
+}
+
+/* What waiting may cure concerns the target if it does not answer, and else this domain alone. */
+static MigHold hold_of_check(const MigCheckReport *report, const GError *target_error) {
+  if (!mig_check_may_wait(report))
+    return MIG_HOLD_NONE;
+  return target_error ? MIG_HOLD_TARGET : MIG_HOLD_JOB;
+}
+
+/* Blockers: if the job ends for them, then for the first one's cause, and it tells all of them. Takes the report. */
+static void refuse_by_check(Worker *worker, const Precheck *precheck, MigCheckReport *report) {
+  char text[CHECK_TEXT_SIZE];
+
+  mig_check_describe(report, text, sizeof text);
+  worker_post(worker, &(WorkerReport){.kind = WORKER_REFUSED,
+                                      .cause = mig_check_cause(report),
+                                      .hold = hold_of_check(report, precheck->target_error),
+                                      .reason = report->findings[0].code,
+                                      /* What libvirt said of the target goes with it. */
+                                      .error = precheck->target_error
+                                                   ? g_error_copy(precheck->target_error)
+                                                   : g_error_new_literal(MIG_VIRT_ERROR,
+                                                                         MIG_VIRT_ERROR_UNSUPPORTED, text),
+                                      .evidence = g_strdup(text),
+                                      .check = report});
+}
+
+/* A guest that cannot be measured is moved all the same; the monitor learns on the way. */
+static void measure(Worker *worker, MigProbe *probe) {
+  HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, NULL);
+  g_autoptr(GError) error = NULL;
+  uint64_t bytes_per_s;
+
+  if (!conn)
+    return;
+  if (worker->driver->ops->probe_dirty_rate(hypervisor_conn_get(conn), worker->domain_uuid, PROBE_S,
+                                            &bytes_per_s, &probe->cpu_share, &error))
+    mig_dirty_curve_observe(&probe->curve, PROBE_S, (double)bytes_per_s * PROBE_S);
+  hypervisor_release(conn, error);
+}
+
+bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
+  g_autoptr(Precheck) precheck = precheck_new();
+  const MigDomainFacts *domain = &precheck->domain;
+  g_autofree MigCheckReport *report = g_new(MigCheckReport, 1);
+  MigCheckInput input = {.target_uri = worker->target_uri, .policy = &worker->policy};
+  MigSettleRecord record;
+  MigProbe probe = {0};
+  GError *error = NULL;
+
+  if (!precheck_ask(precheck, worker->driver, worker->hypervisor, worker->domain_uuid, worker->target_uri,
+                    worker->connect_timeout_ms, &error)) {
+    refuse(worker, cause_of_preparing(error), error);
+    return false;
+  }
+  precheck_fill(precheck, &input);
+  mig_check(&input, report);
+  mig_check_policy_facts(&input, policy_facts);
+  if (report->blockers > 0) {
+    refuse_by_check(worker, precheck, g_steal_pointer(&report));
+    return false;
+  }
+  record = (MigSettleRecord){
+      .ran_before = domain->state == MIG_END_RUNNING,
+      .persist_target = domain->persistent && mig_policy_get(&worker->policy, MIG_POLICY_PERSIST_TARGET),
+      .undefine_source = domain->persistent && mig_policy_get(&worker->policy, MIG_POLICY_UNDEFINE_SOURCE),
+      .target_was_absent = precheck->target.domain_state == MIG_END_ABSENT,
+  };
+  if (worker->probe)
+    measure(worker, &probe);
+
+  worker_watch_ends(worker);
+  if (!worker_start_helpers(worker, &error)) {
+    worker_post(worker, &(WorkerReport){.kind = WORKER_REFUSED,
+                                        .cause = MIG_CAUSE_INTERNAL,
+                                        .hold = MIG_HOLD_JOB,
+                                        .reason = WORKER_NO_THREADS,
+                                        .error = error});
+    return false;
+  }
+  worker_set_record(worker, &record);
+  worker_post(worker, &(WorkerReport){.kind = WORKER_PREPARED,
+                                      .domain = precheck->domain,
+                                      .probe = probe,
+                                      .record = record,
+                                      .source_id = worker->source_id,
+                                      .check = g_steal_pointer(&report)});
+  precheck->domain = (MigDomainFacts){0};
+  if (worker_wait_for_order(worker) == WORKER_ORDER_GO)
+    return true;
+  worker_post(worker, &(WorkerReport){.kind = WORKER_CANCELLED});
+  return false;
+}
