@@ -2,6 +2,7 @@
 /* The agent: puts its parts together and takes them apart. */
 #include "agent/daemon/agent.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/jobjson.h"
 #include "agent/job/log.h"
 #include "agent/job/recorder.h"
@@ -23,10 +24,6 @@
 
 /* So many questions about incoming domains at a time. */
 #define ERRAND_THREADS 4
-
-uint64_t agent_now_ms(void) {
-  return (uint64_t)g_get_monotonic_time() / 1000;
-}
 
 static char *read_boot_id(void) {
   char *text = NULL;

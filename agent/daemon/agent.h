@@ -83,7 +83,5 @@ bool agent_free(Agent *agent);
 /* agent->config was exchanged for another: what the agent itself has derived from it. */
 void agent_apply_config(Agent *agent);
 
-uint64_t agent_now_ms(void);
-
 /* One line on what the agent does, for the service manager. */
 char *agent_describe(const Agent *agent);

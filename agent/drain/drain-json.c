@@ -5,6 +5,7 @@
  * from libvirtd. Of one that is over it has what came of each domain, since its jobs are not kept for ever. */
 #include "agent/drain/drain-private.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/jobjson.h"
 #include "agent/job/recordformat.h"
 
@@ -93,7 +94,7 @@ static void describe_job(const Drain *drain, const DrainGuest *guest, const Job 
   if (job->phase == MIG_PHASE_PENDING && !guest->message) {
     JobPending pending;
 
-    job_queue_explain(drain->agent->queue, job, agent_now_ms(), &pending);
+    job_queue_explain(drain->agent->queue, job, clock_now_ms(), &pending);
     set_string(object, "message", pending.message);
     g_free(pending.message);
   }

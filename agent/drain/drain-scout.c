@@ -8,6 +8,7 @@
  * Guests are measured, for the forecast, once all have been checked and while they wait: nobody waits for that. */
 #include "agent/drain/drain-private.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/jobjson.h"
 #include "agent/job/log.h"
 
@@ -133,7 +134,7 @@ static void on_list(gpointer data, const GError *error, gpointer user_data) {
     return;
   drain->listing = false;
   if (error)
-    drain->list_due_ms = agent_now_ms() + RETRY_MS;
+    drain->list_due_ms = clock_now_ms() + RETRY_MS;
   else
     take_list(drain, task->active);
   drain_step_soon(drain);
@@ -195,7 +196,7 @@ static void note_room(Drain *drain, size_t index, uint64_t free_bytes) {
 }
 
 static void note_away(DrainTarget *target, const MigCheckInput *input) {
-  target->away_until_ms = input->target_away ? agent_now_ms() + AWAY_MS : 0;
+  target->away_until_ms = input->target_away ? clock_now_ms() + AWAY_MS : 0;
 }
 
 static void set_fit(const Drain *drain, DrainGuest *guest, size_t index, MigDrainFit fit, json_t *blockers) {
@@ -269,7 +270,7 @@ static void conclude(Drain *drain, DrainGuest *guest) {
 
 /* It is asked again, but not for ever: what a libvirtd cannot tell of for so long, it cannot move either. */
 static void note_untold(Drain *drain, DrainGuest *guest, const GError *error) {
-  uint64_t now_ms = agent_now_ms(), limit_ms = drain->agent->config->unschedulable_timeout_ms;
+  uint64_t now_ms = clock_now_ms(), limit_ms = drain->agent->config->unschedulable_timeout_ms;
   char *message = g_strdup_printf("this node's libvirtd cannot tell of it: %s", error->message);
 
   if (guest->failed_ms == 0)
@@ -291,7 +292,7 @@ static void take_check(Drain *drain, DrainGuest *guest) {
     return;
   guest->checked = true;
   if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {
-    guest->gone_ms = agent_now_ms();
+    guest->gone_ms = clock_now_ms();
     drain_set_guest(drain, guest, DRAIN_GUEST_GONE, g_strdup("it is not on this node any more"));
   } else if (error) {
     note_untold(drain, guest, error);
@@ -396,7 +397,7 @@ static bool wants_measurement(const Drain *drain, const DrainGuest *guest) {
 /* --- all of it --- */
 
 void drain_ask(Drain *drain) {
-  uint64_t now_ms = agent_now_ms();
+  uint64_t now_ms = clock_now_ms();
 
   /* Nothing can be asked of a libvirtd that is away; it says so itself, and is waited for. */
   if (!hypervisor_get_state(drain->agent->hypervisor)->reachable)

@@ -2,6 +2,7 @@
 /* A drain's jobs: who is sent where now, and what follows when a job is over. */
 #include "agent/drain/drain-private.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/move/lifecycle.h"
 #include "agent/move/link.h"
@@ -63,7 +64,7 @@ static void give_up_target(Drain *drain, size_t index, const char *why) {
 
 /* To be looked at anew, for much may have changed since the last time. */
 static void check_again(Drain *drain, DrainGuest *guest, char *message, uint64_t after_ms) {
-  guest->due_ms = agent_now_ms() + after_ms;
+  guest->due_ms = clock_now_ms() + after_ms;
   drain_set_guest(drain, guest, DRAIN_GUEST_CHECKING, message);
 }
 
@@ -90,7 +91,7 @@ void drain_note_job_over(Drain *drain, DrainGuest *guest, const Job *job) {
     drain_set_guest(drain, guest, DRAIN_GUEST_MOVED, NULL);
     break;
   case MIG_DRAIN_NEXT_GONE:
-    guest->gone_ms = agent_now_ms();
+    guest->gone_ms = clock_now_ms();
     drain_set_guest(drain, guest, DRAIN_GUEST_GONE, describe_failure(job));
     break;
   case MIG_DRAIN_NEXT_AGAIN:

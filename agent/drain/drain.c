@@ -14,6 +14,7 @@
  * a list that was begun after the last change has nothing new. */
 #include "agent/drain/drain-private.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/log.h"
 
 #include <string.h>
@@ -136,7 +137,7 @@ DrainGuest *drain_add_guest(Drain *drain, const char *uuid, const char *name) {
 
 void drain_set_guest(Drain *drain, DrainGuest *guest, DrainGuestState state, char *message) {
   if (guest->state != state)
-    drain->changed_ms = agent_now_ms();
+    drain->changed_ms = clock_now_ms();
   guest->state = state;
   g_free(guest->message);
   guest->message = job_copy_text(message);

@@ -2,6 +2,7 @@
 /* One move: its state, its events, its first cause. */
 #include "agent/job/job.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/history.h"
 #include "libmigrate/core/plain.h"
 
@@ -37,7 +38,7 @@ Job *job_new(void) {
   job->phase = MIG_PHASE_PENDING;
   job->created_usec = g_get_real_time();
   job->pending_since_usec = job->created_usec;
-  job->pending_since_ms = (uint64_t)g_get_monotonic_time() / 1000;
+  job->pending_since_ms = clock_now_ms();
   job->running_at = "unknown";
   job->events = g_ptr_array_new_with_free_func(job_event_free);
   mig_policy_init(&job->policy);

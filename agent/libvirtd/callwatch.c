@@ -9,6 +9,7 @@
  * Locks: `mutex` guards `out`; it is not held over calls. A call's own entry lies on its thread's stack. */
 #include "agent/libvirtd/callwatch.h"
 
+#include "agent/base/clock.h"
 #define USUAL_MS   5000
 #define PATIENT_MS 30000
 #define FOR_EVER   UINT64_MAX
@@ -93,14 +94,10 @@ typedef struct Call {
   GList link;
 } Call;
 
-static uint64_t now(void) {
-  return (uint64_t)g_get_monotonic_time() / 1000;
-}
-
 static void sign_in(Call *call, uint64_t extra_ms) {
   uint64_t limit_ms = calls[call->kind].limit_ms;
 
-  call->since_ms = now();
+  call->since_ms = clock_now_ms();
   call->limit_ms = limit_ms == FOR_EVER ? FOR_EVER : limit_ms + extra_ms;
   call->link.data = call;
   g_mutex_lock(&call->watch->mutex);

@@ -21,6 +21,7 @@
  * Locks: `mutex` guards lost, the watch, and of each question ended, lost and sent. Not held over calls. */
 #include "agent/libvirtd/endpoint.h"
 
+#include "agent/base/clock.h"
 #define ANSWER_MS  3000
 #define REACH_MS   1000
 #define ACQUIRE_MS 500
@@ -183,7 +184,7 @@ static MigConn *open_watched(Asker *asker, GError **error) {
     return NULL;
   g_mutex_lock(&asker->mutex);
   if (asker->watch.number == ear->number)
-    asker->watch.since_ms = (uint64_t)g_get_monotonic_time() / 1000;
+    asker->watch.since_ms = clock_now_ms();
   g_mutex_unlock(&asker->mutex);
   return conn;
 }

@@ -10,6 +10,7 @@
  * state that the main thread sees is posted to it and needs no lock. */
 #include "agent/libvirtd/hypervisor.h"
 
+#include "agent/base/clock.h"
 #include "agent/base/post.h"
 
 #include <string.h>
@@ -190,7 +191,7 @@ static HypervisorConn *open_conn(Hypervisor *hypervisor, MigHostFacts *ret_facts
   conn = g_new0(HypervisorConn, 1);
   conn->hypervisor = hypervisor_ref(hypervisor);
   conn->conn = raw;
-  conn->since_ms = (uint64_t)g_get_monotonic_time() / 1000;
+  conn->since_ms = clock_now_ms();
   conn->refs = 1;
   conn->serial = ++hypervisor->serial;
   return conn;

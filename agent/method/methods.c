@@ -3,6 +3,7 @@
  * not in the table is not served yet, and answers MethodNotImplemented. */
 #include "agent/method/methods.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/jobjson.h"
 #include "agent/job/log.h"
 #include "agent/job/recorder.h"
@@ -411,7 +412,7 @@ static const VarlinkMethod methods[] = {
 /* The journal's message of a refusal, unless there were many. */
 static void tell_denial(Agent *agent, const VarlinkPeer *peer, const char *method) {
   unsigned untold;
-  bool tell = denials_note(agent->denials, peer->uid, agent_now_ms(), &untold);
+  bool tell = denials_note(agent->denials, peer->uid, clock_now_ms(), &untold);
 
   if (untold > 0)
     log_message(LOG_NOTICE, NAMES_MESSAGE_ACCESS_DENIED, NULL, 0,

@@ -8,6 +8,7 @@
  * then with what it saw; PendingTimeout= is for its waiting in all. */
 #include "agent/move/admit.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/move/bandwidth.h"
 #include "agent/move/lifecycle.h"
@@ -47,7 +48,7 @@ static void set_gate(Agent *agent) {
 }
 
 void admit_push(Agent *agent, Job *job) {
-  job_queue_push(agent->queue, job, agent_now_ms());
+  job_queue_push(agent->queue, job, clock_now_ms());
 }
 
 void admit_jobs(Agent *agent) {
@@ -57,7 +58,7 @@ void admit_jobs(Agent *agent) {
   bandwidth_step(agent);
   for (;;) {
     set_gate(agent);
-    turn = job_queue_next(agent->queue, agent_now_ms(), &job);
+    turn = job_queue_next(agent->queue, clock_now_ms(), &job);
     if (turn == MIG_TURN_NONE)
       return;
     lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING,
@@ -77,7 +78,7 @@ static void back_to_pending(Agent *agent, Job *job, const char *message) {
 }
 
 bool admit_passed(Agent *agent, Job *job) {
-  if (job_queue_passed(agent->queue, job, agent_now_ms()))
+  if (job_queue_passed(agent->queue, job, clock_now_ms()))
     return true;
   back_to_pending(agent, job, "what held it is over; it waits for its turn");
   return false;
@@ -88,8 +89,8 @@ void admit_hold(Agent *agent, Job *job, MigHold hold, const char *reason, MigCau
   g_autofree char *message = g_strdup_printf("%s: %s", reason, error->message);
   JobPending pending;
 
-  job_queue_hold(agent->queue, job, hold, reason, cause, error, agent_now_ms());
-  job_queue_explain(agent->queue, job, agent_now_ms(), &pending);
+  job_queue_hold(agent->queue, job, hold, reason, cause, error, clock_now_ms());
+  job_queue_explain(agent->queue, job, clock_now_ms(), &pending);
   /* Once: that it is still so is not worth a line each time. */
   if (pending.condition && pending.condition->tries == 1)
     log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_HELD, "not now (%s), and looked at again: %s", reason,
@@ -121,7 +122,7 @@ static uint64_t until_ms(const Agent *agent, const Job *job) {
 int64_t admit_until_usec(const Agent *agent, const Job *job) {
   uint64_t until = until_ms(agent, job);
 
-  return until == UINT64_MAX ? 0 : g_get_real_time() + ((int64_t)until - (int64_t)agent_now_ms()) * 1000;
+  return until == UINT64_MAX ? 0 : g_get_real_time() + ((int64_t)until - (int64_t)clock_now_ms()) * 1000;
 }
 
 static void fail_held(Agent *agent, Job *job, const JobCondition *condition, uint64_t held_ms) {
@@ -154,7 +155,7 @@ static void give_up(Agent *agent, Job *job, uint64_t now_ms) {
 
 void admit_tick(Agent *agent) {
   g_autoptr(GPtrArray) overdue = g_ptr_array_new();
-  uint64_t now_ms = agent_now_ms();
+  uint64_t now_ms = clock_now_ms();
 
   for (Job *job = job_queue_first(agent->queue); job && overdue->len < OVERDUE_MAX;
        job = job_queue_after(job))

@@ -14,6 +14,7 @@
  * (run_tick()), after which the job goes back to the queue. Main thread only. */
 #include "agent/move/bandwidth.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/move/lifecycle.h"
 #include "agent/move/run-private.h"
@@ -130,7 +131,7 @@ void bandwidth_join(JobRun *run, unsigned disks) {
   }
   run->bandwidth.share = (MigShare){.streams = copies ? disks + 1 : 1, .fixed = copies};
   run->bandwidth.dirty = run->probe.curve.n > 0 ? (uint64_t)mig_dirty_curve_lower(&run->probe.curve, 1.0) : 0;
-  run->bandwidth.since_ms = agent_now_ms();
+  run->bandwidth.since_ms = clock_now_ms();
   add(run);
   bandwidth_step(run->agent);
   if (!bandwidth_waits(run))
@@ -283,7 +284,7 @@ static void begin(JobRun *run) {
 void bandwidth_step(Agent *agent) {
   Bandwidth *bandwidth = agent->bandwidth;
   MigShares shares = shares_of(bandwidth);
-  uint64_t now_ms = agent_now_ms();
+  uint64_t now_ms = clock_now_ms();
   MigShareStep step;
 
   if (shares.n == 0)
@@ -302,7 +303,7 @@ void bandwidth_step(Agent *agent) {
 static void note_refused(JobRun *run, const GError *error) {
   Job *job = run->job;
 
-  run->bandwidth.again_ms = agent_now_ms() + AGAIN_MS;
+  run->bandwidth.again_ms = clock_now_ms() + AGAIN_MS;
   if (run->bandwidth.refused)
     return;
   run->bandwidth.refused = true;

@@ -9,6 +9,7 @@
  * image is made, and ends with the connection to libvirtd, or with the process. */
 #include "agent/move/incoming-private.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/libvirtd/images.h"
 #include "agent/method/methods.h"
@@ -63,7 +64,7 @@ static void on_await_saved(const char *id, const GError *error, gpointer user_da
  * record before anybody counts on it. Takes `back`. */
 static void await(Agent *agent, Job *job, IncomingBack *back) {
   incoming_enter(agent, job, MIG_PHASE_PENDING, "nothing of it has come yet");
-  job->lease->due_ms = agent_now_ms();
+  job->lease->due_ms = clock_now_ms();
   lifecycle_announce(agent, job);
   lifecycle_save(agent, job, on_await_saved, back);
 }
@@ -104,7 +105,7 @@ static void on_made(const ImagesAnswer *answer, const GError *error, gpointer us
 
 void incoming_make_images(Agent *agent, Job *job, IncomingBack *back) {
   if (job_lease_count_images(job->lease, JOB_IMAGE_PLANNED) == 0 && job->phase == MIG_PHASE_PENDING) {
-    job->lease->due_ms = agent_now_ms();
+    job->lease->due_ms = clock_now_ms();
     lifecycle_announce(agent, job);
     if (back->ready)
       back->ready(agent, job, NULL, back->user_data);

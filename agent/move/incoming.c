@@ -13,6 +13,7 @@
  * come; then migrating, recovering while the outcome is open, and the end. How such a job begins is in grant.c. */
 #include "agent/move/incoming-private.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/libvirtd/images.h"
 #include "agent/move/lifecycle.h"
@@ -76,7 +77,7 @@ void incoming_enter(Agent *agent, Job *job, MigPhase phase, const char *message)
 static void note_coming(Agent *agent, Job *job, const char *why) {
   if (job->started_usec == 0) {
     job->started_usec = g_get_real_time();
-    job->started_ms = agent_now_ms();
+    job->started_ms = clock_now_ms();
   }
   /* It was to end for want of it. */
   if (job->failure.cause == MIG_CAUSE_USER_ABORT) {
@@ -218,7 +219,7 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
   MigSlotEnd end;
 
   job->lease->asking = false;
-  job->lease->due_ms = agent_now_ms() + 1000;
+  job->lease->due_ms = clock_now_ms() + 1000;
   if (error || !answer->removed) {
     /* Not now; the next look tells more. A thread may still be at it: what it knows is of before. */
     g_atomic_int_set(job->lease->called_off, 1);
@@ -343,7 +344,7 @@ static void take_final(Job *job, const Look *look) {
     job->downtime_ms = look->final.downtime_ms;
   } else if (job->started_ms > 0) {
     job->have_total_time = true;
-    job->total_time_ms = agent_now_ms() - job->started_ms;
+    job->total_time_ms = clock_now_ms() - job->started_ms;
   }
 }
 
@@ -358,7 +359,7 @@ static void follow(Agent *agent, Job *job, const MigSlotAnswer *answer) {
   else
     incoming_enter(agent, job, answer->phase, answer->why);
   note_stage(job, answer->stage);
-  job->lease->due_ms = agent_now_ms() + answer->again_ms;
+  job->lease->due_ms = clock_now_ms() + answer->again_ms;
   if (job->revision != revision)
     lifecycle_state_changed(agent, job);
 }
@@ -372,7 +373,7 @@ static void apply(Agent *agent, Job *job, const Look *look) {
   JobLease *lease = job->lease;
   bool lost = (!look || !look->unbroken) && mig_slot_gap(&lease->slot);
   const MigSlotLook seen = {
-      .now_ms = agent_now_ms(),
+      .now_ms = clock_now_ms(),
       .state = look ? look->status.state : MIG_END_UNKNOWN,
       .job_incoming = look && look->status.job_active && !look->status.job_outgoing,
       .job_outgoing = look && look->status.job_outgoing,
@@ -474,7 +475,7 @@ void incoming_look_at_all(Agent *agent) {
     Job *job = all->pdata[i];
 
     if (job->lease && job->durable && !job_is_final(job) && job->lease->due_ms > 0)
-      job->lease->due_ms = agent_now_ms();
+      job->lease->due_ms = clock_now_ms();
   }
 }
 
@@ -506,14 +507,14 @@ bool incoming_release(Agent *agent, Job *job, const Caller *caller) {
              who);
   job_note_failure(job, MIG_CAUSE_USER_ABORT, NULL, "its lease was given back by %s", who);
   if (job->lease->due_ms > 0)
-    job->lease->due_ms = agent_now_ms();
+    job->lease->due_ms = clock_now_ms();
   lifecycle_announce(agent, job);
   return true;
 }
 
 /* Where the time of day was set, or the node booted, it is another than they were told. */
 static void correct_expiry(Job *job) {
-  int64_t left_ms = (int64_t)(job->pending_since_ms + job->lease->timeout_ms) - (int64_t)agent_now_ms();
+  int64_t left_ms = (int64_t)(job->pending_since_ms + job->lease->timeout_ms) - (int64_t)clock_now_ms();
   int64_t expires_usec = g_get_real_time() + left_ms * 1000;
 
   if (ABS(expires_usec - job->lease->expires_usec) > G_USEC_PER_SEC)
@@ -526,7 +527,7 @@ void incoming_adopt(Agent *agent, Job *job) {
   if (!job->lease->slot.came && !job->lease->slot.ran && job->lease->slot.ending == MIG_SLOT_OPEN)
     incoming_make_images(agent, job, incoming_back_new(agent, job));
   else
-    job->lease->due_ms = agent_now_ms();
+    job->lease->due_ms = clock_now_ms();
 }
 
 void incoming_tick(Agent *agent, Job *job, uint64_t now_ms) {

@@ -8,6 +8,7 @@
  * both ends ends the job. */
 #include "agent/move/lifecycle.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/jobjson.h"
 #include "agent/job/log.h"
 #include "agent/job/recorder.h"
@@ -35,7 +36,7 @@ void lifecycle_note_save_failure(Agent *agent, const char *id, const GError *err
                 "the record of job %s is not on stable storage, and is tried again: %s", id, error->message);
   agent->store_failing = true;
   if (job)
-    job->record_due_ms = agent_now_ms() + RECORD_RETRY_MS;
+    job->record_due_ms = clock_now_ms() + RECORD_RETRY_MS;
 }
 
 static void on_saved(const char *id, const GError *error, gpointer user_data) {
@@ -74,7 +75,7 @@ void lifecycle_enter_phase(Agent *agent, Job *job, MigPhase phase, const char *m
 }
 
 static void forget_old_jobs(Agent *agent) {
-  int64_t before = (int64_t)agent_now_ms() - (int64_t)agent->config->keep_finished_s * 1000;
+  int64_t before = (int64_t)clock_now_ms() - (int64_t)agent->config->keep_finished_s * 1000;
   Job *job;
 
   while ((job = job_table_find_expired(agent->jobs, agent->config->keep_finished, before))) {
@@ -455,7 +456,7 @@ void lifecycle_adopt(Agent *agent, Job *job) {
 void lifecycle_tick(Agent *agent) {
   g_autoptr(GPtrArray) unfinished = g_ptr_array_new();
   const GPtrArray *all = job_table_all(agent->jobs);
-  uint64_t now_ms = agent_now_ms();
+  uint64_t now_ms = clock_now_ms();
 
   for (guint i = 0; i < all->len; i++) {
     Job *job = all->pdata[i];

@@ -2,6 +2,7 @@
 /* The end of a run: what the migration's call returned, and the verdict. */
 #include "agent/move/run-private.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/job/recorder.h"
 #include "agent/move/lifecycle.h"
@@ -74,7 +75,7 @@ static void settle_moved(JobRun *run, const WorkerReport *report, const char *ru
   take_final_stats(run, report);
   if (!job->have_total_time && job->started_ms > 0) {
     job->have_total_time = true;
-    job->total_time_ms = agent_now_ms() - job->started_ms;
+    job->total_time_ms = clock_now_ms() - job->started_ms;
   }
   lifecycle_finish(run->agent, job, MIG_PHASE_SUCCEEDED, running_at, g_strdup(report->evidence));
 }

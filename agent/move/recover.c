@@ -8,6 +8,7 @@
  * hours and be tried again every two seconds. */
 #include "agent/move/run-private.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/move/lifecycle.h"
 #include "agent/move/remedy.h"
@@ -24,7 +25,7 @@
 #define RISES_MIN 2
 
 static bool flows(const JobRun *run) {
-  return run->flow.rises >= RISES_MIN && agent_now_ms() < run->flow.moved_ms + STALL_MS;
+  return run->flow.rises >= RISES_MIN && clock_now_ms() < run->flow.moved_ms + STALL_MS;
 }
 
 static void go_on(JobRun *run, const char *message) {
@@ -116,8 +117,8 @@ static const char *on_still_running(JobRun *run) {
   Job *job = run->job;
 
   if (run->deaf_since_ms == 0 || flows(run))
-    run->deaf_since_ms = agent_now_ms();
-  if (agent_now_ms() < run->deaf_since_ms + DEAF_MS)
+    run->deaf_since_ms = clock_now_ms();
+  if (clock_now_ms() < run->deaf_since_ms + DEAF_MS)
     return "QEMU's stream was not cut, and goes on by itself as soon as the link carries it: it is watched";
   job_set_next_action(job, "needs an operator: look whether the link carries the stream, and whether the "
                            "guest answers at the target. If the "
@@ -144,7 +145,7 @@ static void on_resumed(JobRun *run, const WorkerReport *report) {
   else
     run->deaf_since_ms = 0;
   if (report->again_ms)
-    recovery->again_usec = g_get_real_time() + ((int64_t)report->again_ms - (int64_t)agent_now_ms()) * 1000;
+    recovery->again_usec = g_get_real_time() + ((int64_t)report->again_ms - (int64_t)clock_now_ms()) * 1000;
   if (g_strcmp0(recovery->error, text) == 0 && text) {
     lifecycle_announce(run->agent, job);
     return;

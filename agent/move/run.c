@@ -12,6 +12,7 @@
  * Here are the start and the steering; the end is in outcome.c, what holds a run up in recover.c. */
 #include "agent/move/run-private.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/job/recorder.h"
 #include "agent/move/admit.h"
@@ -169,7 +170,7 @@ void run_begin(JobRun *run) {
   Agent *agent = run->agent;
   Job *job = run->job;
 
-  job->started_ms = agent_now_ms();
+  job->started_ms = clock_now_ms();
   job->started_usec = g_get_real_time();
   make_plan(run);
   job->steering = (MigSteering){0};
@@ -307,7 +308,7 @@ static bool note_limits_set(JobRun *run, const GError *error) {
   if (!error)
     run->job->share_bytes_per_s = 0;
   run->limits_refused = error != NULL;
-  run->limits_due_ms = error ? agent_now_ms() + LIMITS_AGAIN_MS : 0;
+  run->limits_due_ms = error ? clock_now_ms() + LIMITS_AGAIN_MS : 0;
   return news;
 }
 
@@ -389,7 +390,7 @@ static void on_learnt_recorded(const char *id, const GError *error, gpointer use
   if (!job || !job->run)
     return;
   if (error)
-    job->run->keep_again_ms = agent_now_ms() + KEEP_AGAIN_MS;
+    job->run->keep_again_ms = clock_now_ms() + KEEP_AGAIN_MS;
   else
     worker_note_recorded(job->run->worker);
 }
@@ -495,7 +496,7 @@ void run_start(Agent *agent, Job *job, bool reattach) {
   run->agent = agent;
   run->job = job;
   run->go_given = run->adopted = reattach;
-  run->prepare_until_ms = agent_now_ms() + agent->config->prepare_timeout_ms;
+  run->prepare_until_ms = clock_now_ms() + agent->config->prepare_timeout_ms;
   job->run = run;
   run->worker = worker_start(agent->hypervisor, agent->driver, &request, agent->context, on_report, run);
 }

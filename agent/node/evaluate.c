@@ -14,6 +14,7 @@
  * state is the main thread's. */
 #include "agent/node/evaluate.h"
 
+#include "agent/base/clock.h"
 #include "agent/daemon/agent.h"
 #include "agent/libvirtd/compare.h"
 #include "agent/libvirtd/local-call.h"
@@ -156,7 +157,7 @@ static GPtrArray *take_due(Evaluator *evaluator) {
 }
 
 void evaluator_tick(Evaluator *evaluator) {
-  uint64_t now_ms = agent_now_ms();
+  uint64_t now_ms = clock_now_ms();
 
   if (evaluator->counting || !hypervisor_get_state(evaluator->agent->hypervisor)->reachable)
     return;
@@ -176,7 +177,7 @@ void evaluator_handle_event(Evaluator *evaluator, const MigVirtEvent *event) {
   if (event->kind != MIG_VIRT_EVENT_STATE && event->kind != MIG_VIRT_EVENT_DEFINITION)
     return;
   if (g_hash_table_size(evaluator->due) == 0)
-    evaluator->due_since_ms = agent_now_ms();
+    evaluator->due_since_ms = clock_now_ms();
   if (g_hash_table_size(evaluator->due) < DUE_MAX)
     g_hash_table_add(evaluator->due, g_strdup(event->uuid));
   else

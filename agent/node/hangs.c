@@ -7,6 +7,7 @@
  * the events of the domain's job, to whoever looks at that job or at the node, to the metrics, and to the service manager. */
 #include "agent/node/hangs.h"
 
+#include "agent/base/clock.h"
 #include "agent/daemon/agent.h"
 #include "agent/job/log.h"
 #include "agent/libvirtd/callwatch.h"
@@ -92,12 +93,12 @@ static void tell_begin(Agent *agent, const Hang *hang) {
 
   tell(agent, hang, LOG_WARNING, NAMES_MESSAGE_CALL_HANGS,
        "libvirtd at %s has not answered for %" PRIu64 " s, since %s: %s. Only what needs that answer waits",
-       hang->uri, (agent_now_ms() - hang->since_ms) / 1000, since, hang->what);
+       hang->uri, (clock_now_ms() - hang->since_ms) / 1000, since, hang->what);
 }
 
 static void tell_end(Agent *agent, const Hang *hang) {
   tell(agent, hang, LOG_NOTICE, NULL, "the call to libvirtd at %s has come back after %" PRIu64 " s: %s",
-       hang->uri, (agent_now_ms() - hang->since_ms) / 1000, hang->what);
+       hang->uri, (clock_now_ms() - hang->since_ms) / 1000, hang->what);
 }
 
 /* --- the looks --- */
@@ -114,7 +115,7 @@ static bool note_late(Agent *agent, const CallWatchLate *late) {
   hang->uri = g_strdup(late->uri);
   hang->about = g_strdup(late->about);
   hang->since_ms = late->since_ms;
-  hang->since_usec = g_get_real_time() - (int64_t)(agent_now_ms() - late->since_ms) * 1000;
+  hang->since_usec = g_get_real_time() - (int64_t)(clock_now_ms() - late->since_ms) * 1000;
   hang->calls = 1;
   g_ptr_array_add(agent->hangs, hang);
   tell_begin(agent, hang);
@@ -122,7 +123,7 @@ static bool note_late(Agent *agent, const CallWatchLate *late) {
 }
 
 void hangs_tick(Agent *agent) {
-  g_autoptr(GPtrArray) late = call_watch_list_late(agent->driver, agent_now_ms());
+  g_autoptr(GPtrArray) late = call_watch_list_late(agent->driver, clock_now_ms());
   bool changed = false;
 
   for (guint i = 0; i < agent->hangs->len; i++)

@@ -9,6 +9,7 @@
  * under way. If the shutdown is called off, jobs start again. */
 #include "agent/node/hostdown.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/move/admit.h"
 #include "agent/move/lifecycle.h"
@@ -80,12 +81,12 @@ void hostdown_on_shutdown(bool begins, uint64_t delay_ms, void *user_data) {
     return;
   agent->host_down = (HostDown){.on = begins};
   if (begins) {
-    agent->host_down.until_ms = agent_now_ms() + delay_ms - MIN(ABORT_MS, delay_ms / 2);
+    agent->host_down.until_ms = clock_now_ms() + delay_ms - MIN(ABORT_MS, delay_ms / 2);
     log_message(
         LOG_NOTICE, NAMES_MESSAGE_HOST_SHUTDOWN, NULL, 0,
         "this host goes down: no move starts any more; %u under way may end within %.1f s, then they are "
         "taken back",
-        count_under_way(agent), (double)(agent->host_down.until_ms - agent_now_ms()) / 1000);
+        count_under_way(agent), (double)(agent->host_down.until_ms - clock_now_ms()) / 1000);
     hold_those_that_prepare(agent);
   } else {
     log_message(LOG_NOTICE, NAMES_MESSAGE_HOST_SHUTDOWN, NULL, 0, "this host stays up: moves start again");
@@ -99,7 +100,7 @@ void hostdown_on_shutdown(bool begins, uint64_t delay_ms, void *user_data) {
 void hostdown_tick(Agent *agent) {
   HostDown *down = &agent->host_down;
 
-  if (down->on && !down->taken_back && agent_now_ms() >= down->until_ms) {
+  if (down->on && !down->taken_back && clock_now_ms() >= down->until_ms) {
     down->taken_back = true;
     take_back(agent);
   }

@@ -7,6 +7,7 @@
  * there only while the domain moves, and only for those who may read jobs, as those may who read the file. */
 #include "agent/node/metrics.h"
 
+#include "agent/base/clock.h"
 #include "agent/daemon/agent.h"
 #include "agent/job/log.h"
 #include "agent/method/methods.h"
@@ -313,7 +314,7 @@ static void say_whether_it_is_written(Agent *agent) {
 
 void metrics_tick(Agent *agent) {
   const char *path = agent->config->metrics_file;
-  uint64_t now_ms = agent_now_ms();
+  uint64_t now_ms = clock_now_ms();
 
   if (g_strcmp0(path, agent->metrics.file ? text_file_get_path(agent->metrics.file) : NULL) != 0) {
     metrics_close(agent);

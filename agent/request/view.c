@@ -2,6 +2,7 @@
 /* A job as a client sees it now. */
 #include "agent/request/view.h"
 
+#include "agent/base/clock.h"
 #include "agent/move/admit.h"
 
 /* From the clock that goes on evenly to the other. */
@@ -10,7 +11,7 @@ static int64_t to_realtime_usec(const JobContext *context, uint64_t ms) {
 }
 
 json_t *view_job(const Agent *agent, const Job *job, JobView view) {
-  JobContext context = {.now_ms = agent_now_ms(), .now_usec = g_get_real_time()};
+  JobContext context = {.now_ms = clock_now_ms(), .now_usec = g_get_real_time()};
   g_autofree char *message = NULL;
   json_t *object;
 

@@ -7,6 +7,7 @@
  * a slow reader costs one message of memory, and sees the newest state, and always the last. */
 #include "agent/request/watch.h"
 
+#include "agent/base/clock.h"
 #include "agent/request/view.h"
 
 typedef struct Watcher {
@@ -94,7 +95,7 @@ static void tell(Agent *agent, Job *job) {
   bool final = job_is_final(job);
 
   job->watch_pending = false;
-  job->watched_ms = agent_now_ms();
+  job->watched_ms = clock_now_ms();
   if (job->watchers && job->watchers->len > 0) {
     g_autoptr(GBytes) message = encode(agent, job, final ? JOB_VIEW_FULL : JOB_VIEW_NEWS, final);
 
@@ -118,7 +119,7 @@ void watch_notify(Agent *agent, Job *job, bool urgent) {
   drain_note_job(agent, job, urgent);
   if (!is_watched(agent, job))
     return;
-  if (urgent || agent_now_ms() >= job->watched_ms + agent->config->watch_interval_ms)
+  if (urgent || clock_now_ms() >= job->watched_ms + agent->config->watch_interval_ms)
     tell(agent, job);
   else
     job->watch_pending = true;
@@ -126,7 +127,7 @@ void watch_notify(Agent *agent, Job *job, bool urgent) {
 
 void watch_flush(Agent *agent) {
   const GPtrArray *all = job_table_all(agent->jobs);
-  uint64_t now_ms = agent_now_ms();
+  uint64_t now_ms = clock_now_ms();
 
   for (guint i = 0; i < all->len; i++) {
     Job *job = all->pdata[i];

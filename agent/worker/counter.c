@@ -2,6 +2,7 @@
 /* A worker's counting thread: reads how far the migration is. */
 #include "agent/worker/worker-private.h"
 
+#include "agent/base/clock.h"
 /* While libvirtd is away, that is said so often. */
 #define ACQUIRE_MS 1000
 
@@ -26,7 +27,7 @@ static void read_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, 
   /* Somebody else's migration is none. */
   if (ok && sample.active && !worker_owns_job(worker, sample.elapsed_ms))
     sample = (MigSample){.valid = true};
-  sample.now_ms = worker_now_ms();
+  sample.now_ms = clock_now_ms();
   if (ok && sample.active)
     sample.bandwidth_bytes_per_s = mig_bandwidth_update(
         bandwidth, sample.now_ms, sample.memory_processed_bytes + sample.disk_processed_bytes);
@@ -35,7 +36,7 @@ static void read_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, 
 
 /* True: it is over. */
 static bool wait_until(Worker *worker, uint64_t due_ms) {
-  uint64_t now = worker_now_ms();
+  uint64_t now = clock_now_ms();
   gint64 until = g_get_monotonic_time() + (gint64)(due_ms > now ? due_ms - now : 0) * 1000;
   bool over;
 
@@ -60,8 +61,8 @@ void worker_count(Worker *worker) {
       read_sample(worker, hypervisor_conn_get(conn), &bandwidth, &error);
       hypervisor_release(conn, error);
     } else {
-      post_sample(worker, &(MigSample){.now_ms = worker_now_ms()}, g_steal_pointer(&error));
+      post_sample(worker, &(MigSample){.now_ms = clock_now_ms()}, g_steal_pointer(&error));
     }
-    due_ms = worker_now_ms() + worker->poll_interval_ms;
+    due_ms = clock_now_ms() + worker->poll_interval_ms;
   }
 }

@@ -7,6 +7,7 @@
  * found under way; each action. */
 #include "agent/worker/worker-private.h"
 
+#include "agent/base/clock.h"
 /* How soon an end that did not answer is asked again, which costs little: asking takes a second or more where nothing
  * answers, and what is refused at once is so nearby. */
 #define NO_ANSWER_PAUSE_MS 300
@@ -69,7 +70,7 @@ static void look(Settling *settling, Ends *ends) {
   Worker *worker = settling->worker;
   AskAnswer answer = {0};
 
-  ends->look.began_ms = worker_now_ms();
+  ends->look.began_ms = clock_now_ms();
   ends->look.completed = worker_is_completed(worker);
   ends->look.call_taken = worker->call_taken;
   ends->look.call_failed = worker->call_failed;
@@ -92,7 +93,7 @@ static void look(Settling *settling, Ends *ends) {
     ends->have_final = answer.have_final;
     ends->final = answer.final;
   }
-  ends->look.ended_ms = worker_now_ms();
+  ends->look.ended_ms = clock_now_ms();
 }
 
 static char *describe_ends(const Ends *ends, const char *why) {
@@ -171,7 +172,7 @@ static void touch(Settling *settling, const MigSettleStep *step, const char *evi
 
   report.error = NULL;
   ok = touches[step->touch](settling, &report.error);
-  again_ms = mig_settle_note_touched(&settling->settle, worker_now_ms(), step->touch, ok);
+  again_ms = mig_settle_note_touched(&settling->settle, clock_now_ms(), step->touch, ok);
   report.kind = WORKER_TOUCHED;
   report.again_ms = ok ? 0 : again_ms;
   report.evidence = g_strdup(evidence);

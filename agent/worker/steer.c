@@ -5,6 +5,7 @@
  * abort that is repeated while the outcome is open would else cancel whatever the domain's owner does next. */
 #include "agent/worker/worker-private.h"
 
+#include "agent/base/clock.h"
 #define ABORT_REPEAT_MS 1000
 #define IDLE_MS         60000 /* it is woken up by commands */
 
@@ -133,7 +134,7 @@ void worker_steer(Worker *worker) {
   bool abort_reported = false;
 
   while (!worker_is_over(worker)) {
-    uint64_t now = worker_now_ms();
+    uint64_t now = clock_now_ms();
     uint64_t wait_ms = abort.kind != MIG_ACTION_ABORT ? IDLE_MS
                        : abort_again_ms > now         ? abort_again_ms - now
                                                       : 0;
@@ -153,9 +154,9 @@ void worker_steer(Worker *worker) {
     }
     if (command)
       run_command(worker, hypervisor_conn_get(conn), command, &abort);
-    if (abort.kind == MIG_ACTION_ABORT && worker_now_ms() >= abort_again_ms) {
+    if (abort.kind == MIG_ACTION_ABORT && clock_now_ms() >= abort_again_ms) {
       try_abort(worker, hypervisor_conn_get(conn), &abort, &abort_reported);
-      abort_again_ms = worker_now_ms() + ABORT_REPEAT_MS;
+      abort_again_ms = clock_now_ms() + ABORT_REPEAT_MS;
     }
     hypervisor_release(conn, NULL);
   }

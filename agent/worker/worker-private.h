@@ -82,8 +82,6 @@ struct Worker {
 /* Posts a report to the main context, in the order of the thread's calls. Takes what `report` owns. From any thread. */
 void worker_post(Worker *worker, const WorkerReport *report);
 
-uint64_t worker_now_ms(void);
-
 /* Pauses, unless hurried by worker_note_job_done(). */
 void worker_pause_ms(Worker *worker, unsigned ms);
 

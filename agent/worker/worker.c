@@ -20,6 +20,7 @@
  * is not flooded. */
 #include "agent/worker/worker-private.h"
 
+#include "agent/base/clock.h"
 #include "agent/base/post.h"
 
 typedef struct Post {
@@ -75,10 +76,6 @@ void worker_post(Worker *worker, const WorkerReport *report) {
   posted->worker = worker_ref(worker);
   posted->report = *report;
   post_to(worker->context, deliver, posted, post_free);
-}
-
-uint64_t worker_now_ms(void) {
-  return (uint64_t)g_get_monotonic_time() / 1000;
 }
 
 void worker_pause_ms(Worker *worker, unsigned ms) {
@@ -204,7 +201,7 @@ static bool lies_near(uint64_t a_ms, uint64_t b_ms) {
 }
 
 bool worker_owns_job(Worker *worker, uint64_t elapsed_ms) {
-  uint64_t now_ms = worker_now_ms(), began_ms = now_ms > elapsed_ms ? now_ms - elapsed_ms : 0;
+  uint64_t now_ms = clock_now_ms(), began_ms = now_ms > elapsed_ms ? now_ms - elapsed_ms : 0;
   bool own;
 
   g_mutex_lock(&worker->mutex);
@@ -250,7 +247,7 @@ static void set_in_call(Worker *worker, bool in_call) {
   g_mutex_lock(&worker->mutex);
   worker->in_call = in_call;
   if (in_call)
-    worker->call_began_ms = worker_now_ms();
+    worker->call_began_ms = clock_now_ms();
   g_mutex_unlock(&worker->mutex);
 }
 
@@ -403,7 +400,7 @@ static void migrate(Worker *worker, const MigPolicyFacts *facts) {
   HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, &error);
 
   g_strlcpy(request.uuid, worker->domain_uuid, sizeof request.uuid);
-  worker->asked_ms = worker_now_ms();
+  worker->asked_ms = clock_now_ms();
   if (conn) {
     if (worker_migrate(worker, hypervisor_conn_get(conn), &request, &error))
       worker_note_completed(worker);
