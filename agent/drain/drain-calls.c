@@ -6,7 +6,7 @@
 #include "agent/drain/drain-private.h"
 
 #include "agent/job/log.h"
-#include "agent/method/methods.h"
+#include "agent/request/reply.h"
 #include "agent/request/request-key.h"
 
 #include <string.h>
@@ -170,7 +170,7 @@ static void refuse_busy(VarlinkCall *call, const Drain *drain) {
 
   for (guint i = 0; i < drain->targets->len; i++)
     json_array_append_new(targets, json_string(drain_target_label(drain->targets->pdata[i])));
-  methods_error(call, "DrainBusy", json_pack("{ss so}", "drain", drain->id, "targets", targets));
+  reply_error(call, "DrainBusy", json_pack("{ss so}", "drain", drain->id, "targets", targets));
 }
 
 static void on_begun(const char *id, const GError *error, gpointer user_data) {
@@ -179,7 +179,7 @@ static void on_begun(const char *id, const GError *error, gpointer user_data) {
   Drain *drain = drain_of(saved);
 
   if (error) {
-    methods_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
+    reply_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
     if (drain)
       g_clear_pointer(&saved->agent->drain, drain_free);
   } else if (drain) {
@@ -204,8 +204,8 @@ static bool answer_known(const Drain *asked, VarlinkCall *call, Drain *there) {
   bool same = there && g_strcmp0(asked->digest, there->digest) == 0;
 
   if (same_key && !same) {
-    methods_error(call, "RequestKeyConflict",
-                  json_pack("{ss ss}", "request_key", asked->request_key, "job", there->id));
+    reply_error(call, "RequestKeyConflict",
+                json_pack("{ss ss}", "request_key", asked->request_key, "job", there->id));
     return true;
   }
   if (same_key ||
@@ -229,8 +229,7 @@ static void say_started(const Drain *drain) {
               1, "this node is drained to %s, asked for by %s", names->str, drain->by);
 }
 
-void methods_drain(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
+void drain_answer_begin(Agent *agent, VarlinkCall *call, json_t *parameters) {
   Drain *drain = drain_new(agent);
 
   drain->caller = caller_new(varlink_call_get_peer(call));
@@ -251,13 +250,11 @@ void methods_drain(VarlinkCall *call, json_t *parameters, gpointer user_data) {
 
 /* --- WatchDrain, AbortDrain --- */
 
-void methods_watch_drain(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
-
+void drain_answer_watch(Agent *agent, VarlinkCall *call) {
   if (agent->drain)
     watch(agent->drain, call);
   else
-    methods_error(call, "NoDrain", NULL);
+    reply_error(call, "NoDrain", NULL);
 }
 
 static void on_abort_saved(const char *id, const GError *error, gpointer user_data) {
@@ -266,20 +263,19 @@ static void on_abort_saved(const char *id, const GError *error, gpointer user_da
   Drain *drain = drain_of(saved);
 
   if (error)
-    methods_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
+    reply_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
   else if (drain)
     varlink_call_reply(call, json_pack("{so}", "drain", drain_status_to_json(drain)), false);
   else
-    methods_error(call, "NoDrain", NULL);
+    reply_error(call, "NoDrain", NULL);
   g_free(saved);
 }
 
-void methods_abort_drain(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
+void drain_answer_abort(Agent *agent, VarlinkCall *call) {
   Drain *drain = agent->drain;
 
   if (!drain) {
-    methods_error(call, "NoDrain", NULL);
+    reply_error(call, "NoDrain", NULL);
     return;
   }
   if (!drain_is_over(drain) && drain->state != DRAIN_STOPPING) {

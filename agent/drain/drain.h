@@ -41,6 +41,7 @@ bool drain_is_active(const struct Agent *agent);
 /* The interface's type DrainStatus, or NULL: there is none. */
 json_t *drain_to_json(const struct Agent *agent);
 
-void methods_drain(VarlinkCall *call, json_t *parameters, gpointer user_data);
-void methods_watch_drain(VarlinkCall *call, json_t *parameters, gpointer user_data);
-void methods_abort_drain(VarlinkCall *call, json_t *parameters, gpointer user_data);
+/* Answer Drain, WatchDrain and AbortDrain. */
+void drain_answer_begin(struct Agent *agent, VarlinkCall *call, json_t *parameters);
+void drain_answer_watch(struct Agent *agent, VarlinkCall *call);
+void drain_answer_abort(struct Agent *agent, VarlinkCall *call);

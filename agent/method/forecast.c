@@ -5,6 +5,7 @@
 #include "agent/job/jobjson.h"
 #include "agent/move/link.h"
 #include "agent/request/params.h"
+#include "agent/request/reply.h"
 
 typedef struct Outlook {
   Agent *agent;
@@ -66,7 +67,7 @@ static bool has_bandwidth(const Outlook *outlook) {
 }
 
 static void refuse_without_bandwidth(const Outlook *outlook) {
-  methods_error(outlook->call, "NoBandwidth", json_pack("{ss}", "target", outlook->target_uri));
+  reply_error(outlook->call, "NoBandwidth", json_pack("{ss}", "target", outlook->target_uri));
 }
 
 static void on_measured(const LookupAnswer *answer, const GError *error, gpointer user_data) {
@@ -86,9 +87,9 @@ static void on_measured(const LookupAnswer *answer, const GError *error, gpointe
     return;
   }
   if (answer->probe.curve.n == 0) {
-    methods_error(outlook->call, "NotMeasurable",
-                  json_pack("{ss ss}", "domain", answer->facts.name, "message",
-                            "it does not run, or is on the move already"));
+    reply_error(outlook->call, "NotMeasurable",
+                json_pack("{ss ss}", "domain", answer->facts.name, "message",
+                          "it does not run, or is on the move already"));
     return;
   }
   mig_plan(&answer->probe, answer->facts.memory_bytes, &outlook->link, &outlook->policy, &plan);

@@ -15,6 +15,7 @@
 #include "agent/libvirtd/survey.h"
 #include "agent/move/incoming.h"
 #include "agent/request/params.h"
+#include "agent/request/reply.h"
 #include "agent/request/request-key.h"
 
 #include <inttypes.h>
@@ -210,7 +211,7 @@ static void on_ready(Agent *agent, Job *job, const GError *error, gpointer user_
   g_autoptr(Prepare) prepare = user_data;
 
   if (error)
-    methods_error(prepare->call, "StoreFailed", json_pack("{ss}", "message", error->message));
+    reply_error(prepare->call, "StoreFailed", json_pack("{ss}", "message", error->message));
   else if (job && job->failure.cause != MIG_CAUSE_NONE)
     incoming_refuse(prepare->call, job);
   else if (job)
@@ -218,7 +219,7 @@ static void on_ready(Agent *agent, Job *job, const GError *error, gpointer user_
 }
 
 static void reply_unavailable(VarlinkCall *call, const char *uri, const GError *error) {
-  methods_error(call, "HypervisorUnavailable", json_pack("{ss ss}", "uri", uri, "message", error->message));
+  reply_error(call, "HypervisorUnavailable", json_pack("{ss ss}", "uri", uri, "message", error->message));
 }
 
 /* False: it was answered. */
@@ -239,7 +240,7 @@ static bool has_facts(Prepare *prepare, const Survey *survey, const GError *erro
     return false;
   }
   if (g_error_matches(survey->source_error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {
-    methods_error(prepare->call, "NoSuchDomain", json_pack("{ss}", "domain", prepare->domain));
+    reply_error(prepare->call, "NoSuchDomain", json_pack("{ss}", "domain", prepare->domain));
     return false;
   }
   if (survey->source_error) {
@@ -253,16 +254,16 @@ static bool is_free(Prepare *prepare, const MigDomainFacts *domain) {
   Job *busy = job_table_find_active(prepare->agent->jobs, domain->uuid);
 
   if (busy)
-    methods_error(prepare->call, "DomainBusy", json_pack("{ss ss}", "domain", domain->name, "job", busy->id));
+    reply_error(prepare->call, "DomainBusy", json_pack("{ss ss}", "domain", domain->name, "job", busy->id));
   return !busy;
 }
 
 static bool goals_fit(Prepare *prepare, const Goals *goals) {
   if (!prepare->make_disks || mig_policy_get(&goals->policy, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_ALL)
     return true;
-  methods_error(prepare->call, "InvalidPolicy",
-                json_pack("{ss ss}", "key", "copy_disks", "message",
-                          "images that are made (make_disks) are empty: it has to be all"));
+  reply_error(prepare->call, "InvalidPolicy",
+              json_pack("{ss ss}", "key", "copy_disks", "message",
+                        "images that are made (make_disks) are empty: it has to be all"));
   return false;
 }
 
@@ -296,7 +297,7 @@ static void on_survey(gpointer task, const GError *error, gpointer user_data) {
   job = make_job(prepare, &precheck->domain, &goals);
   add_findings(agent, job, report, incoming, reserved_bytes);
   if (is_refused(job)) {
-    methods_error(prepare->call, "Refused", json_pack("{so}", "findings", job_findings_to_json(job)));
+    reply_error(prepare->call, "Refused", json_pack("{so}", "findings", job_findings_to_json(job)));
     job_free(job);
     return;
   }
@@ -369,14 +370,14 @@ void methods_release(VarlinkCall *call, json_t *parameters, gpointer user_data) 
   const char *text = json_string_value(json_object_get(parameters, "lease"));
   g_autoptr(Caller) caller = caller_new(varlink_call_get_peer(call));
   Agent *agent = user_data;
-  Job *job = methods_find_job(agent, call, text);
+  Job *job = reply_find_job(agent, call, text);
 
   if (!job)
     return;
   if (!job->lease)
-    methods_error(call, "NoSuchJob", json_pack("{ss}", "job", text));
+    reply_error(call, "NoSuchJob", json_pack("{ss}", "job", text));
   else if (job_is_final(job) || incoming_release(agent, job, caller))
-    methods_reply_when_saved(agent, job, call);
+    reply_when_saved(agent, job, call);
   else
-    methods_refuse_abort(call, job, LIFECYCLE_ABORT_INCOMING);
+    reply_refuse_abort(call, job, LIFECYCLE_ABORT_INCOMING);
 }

@@ -11,6 +11,7 @@
 #include "agent/move/incoming.h"
 #include "agent/move/lifecycle.h"
 #include "agent/request/params.h"
+#include "agent/request/reply.h"
 #include "agent/request/request-key.h"
 
 #include <string.h>
@@ -75,7 +76,7 @@ static void on_accepted(Agent *agent, Job *job, const GError *error, gpointer us
   g_autoptr(Start) start = user_data;
 
   if (error)
-    methods_error(start->call, "StoreFailed", json_pack("{ss}", "message", error->message));
+    reply_error(start->call, "StoreFailed", json_pack("{ss}", "message", error->message));
   else
     accept_reply(agent, start->call, job, true);
 }
@@ -131,8 +132,8 @@ static void on_domain(const LookupAnswer *answer, const GError *error, gpointer 
     return;
   }
   if (busy) {
-    methods_error(start->call, "DomainBusy",
-                  json_pack("{ss ss}", "domain", answer->facts.name, "job", busy->id));
+    reply_error(start->call, "DomainBusy",
+                json_pack("{ss ss}", "domain", answer->facts.name, "job", busy->id));
     return;
   }
   if (refuse_if_cordoned(start) ||

@@ -12,17 +12,17 @@
 #include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/libvirtd/images.h"
-#include "agent/method/methods.h"
 #include "agent/move/lifecycle.h"
+#include "agent/request/reply.h"
 #include "agent/request/request-key.h"
 
 /* --- images that are to be made --- */
 
 void incoming_refuse(VarlinkCall *call, const Job *job) {
-  methods_error(call, "Refused",
-                json_pack("{s[{ss sb sb ss ss}]}", "findings", "code", "IMAGE_NOT_MADE", "blocks", 1,
-                          "transient", 0, "seen", job->failure.message ? job->failure.message : "", "remedy",
-                          "See to the storage pool there, or make the images by hand."));
+  reply_error(call, "Refused",
+              json_pack("{s[{ss sb sb ss ss}]}", "findings", "code", "IMAGE_NOT_MADE", "blocks", 1,
+                        "transient", 0, "seen", job->failure.message ? job->failure.message : "", "remedy",
+                        "See to the storage pool there, or make the images by hand."));
 }
 
 static void answer_waiting(Agent *agent, Job *job) {

@@ -9,11 +9,9 @@
 #include "agent/daemon/agent.h"
 #include "agent/job/log.h"
 #include "agent/job/recordformat.h"
-#include "agent/method/methods.h"
+#include "agent/request/reply.h"
 
 #include <string.h>
-
-#define REASON_MAX 500
 
 void cordon_clear(Cordon *cordon) {
   g_free(cordon->reason);
@@ -66,29 +64,20 @@ static json_t *to_record(const Cordon *cordon) {
 bool cordon_refuse(const Agent *agent, VarlinkCall *call) {
   if (!agent->cordon.on)
     return false;
-  methods_error(call, "NodeCordoned", cordon_to_json(&agent->cordon));
+  reply_error(call, "NodeCordoned", cordon_to_json(&agent->cordon));
   return true;
 }
 
-/* --- the two calls --- */
+/* --- changes --- */
 
-static void on_saved(const char *id, const GError *error, gpointer user_data) {
-  g_autoptr(VarlinkCall) call = user_data;
-
-  if (error)
-    methods_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
-  else
-    varlink_call_reply(call, json_object(), false);
-}
-
-static void save(Agent *agent, VarlinkCall *call) {
+static void save(Agent *agent, StoreDoneFunc done, gpointer user_data) {
   if (agent->status_changed)
     agent->status_changed(agent);
-  store_write(agent->store, CORDON_RECORD_ID, to_record(&agent->cordon), on_saved, varlink_call_ref(call));
+  store_write(agent->store, CORDON_RECORD_ID, to_record(&agent->cordon), done, user_data);
 }
 
 /* Said again, it is since the first time; a new reason replaces the old one. */
-static void cordon(Agent *agent, const char *reason, const char *by) {
+void cordon_begin(Agent *agent, const char *reason, const char *by, StoreDoneFunc done, gpointer user_data) {
   bool again = agent->cordon.on;
 
   if (!again || reason)
@@ -98,37 +87,18 @@ static void cordon(Agent *agent, const char *reason, const char *by) {
                 (const LogField[]){{NAMES_FIELD_REASON, agent->cordon.reason}}, 1,
                 "this node is cordoned by %s, and takes no new work%s%s", by,
                 *agent->cordon.reason ? ": " : "", agent->cordon.reason);
-}
-
-void methods_cordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  const char *reason = json_string_value(json_object_get(parameters, "reason"));
-  g_autofree char *by = methods_describe_peer(call);
-  Agent *agent = user_data;
-
-  if (reason && strlen(reason) > REASON_MAX) {
-    varlink_call_invalid_parameter(call, "reason");
-    return;
-  }
-  cordon(agent, reason, by);
-  save(agent, call);
+  save(agent, done, user_data);
 }
 
 void cordon_for_drain(Agent *agent, const char *by) {
-  if (agent->cordon.on)
-    return;
-  cordon(agent, "it is drained", by);
-  if (agent->status_changed)
-    agent->status_changed(agent);
-  store_write(agent->store, CORDON_RECORD_ID, to_record(&agent->cordon), NULL, NULL);
+  if (!agent->cordon.on)
+    cordon_begin(agent, "it is drained", by, NULL, NULL);
 }
 
-void methods_uncordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  g_autofree char *by = methods_describe_peer(call);
-  Agent *agent = user_data;
-
+void cordon_end(Agent *agent, const char *by, StoreDoneFunc done, gpointer user_data) {
   if (agent->cordon.on)
     log_message(LOG_NOTICE, NAMES_MESSAGE_UNCORDONED, NULL, 0, "this node takes work again: uncordoned by %s",
                 by);
   cordon_clear(&agent->cordon);
-  save(agent, call);
+  save(agent, done, user_data);
 }

@@ -2,6 +2,7 @@
 /* Is this node cordoned: does it take no new work? Kept on stable storage. */
 #pragma once
 
+#include "agent/job/store.h"
 #include "proto/server.h"
 
 #include <glib.h>
@@ -33,8 +34,11 @@ json_t *cordon_to_json(const Cordon *cordon);
 /* Answers a call with NodeCordoned, if the node is: true then. */
 bool cordon_refuse(const struct Agent *agent, VarlinkCall *call);
 
+/* The reason may be NULL; said again, it is since the first time, and a new reason replaces the old one. `done` is called as of
+ * store_write(). */
+void cordon_begin(struct Agent *agent, const char *reason, const char *by, StoreDoneFunc done,
+                  gpointer user_data);
+void cordon_end(struct Agent *agent, const char *by, StoreDoneFunc done, gpointer user_data);
+
 /* Cordons for a drain, whose record is written after this one. A node that is cordoned stays so as it is. */
 void cordon_for_drain(struct Agent *agent, const char *by);
-
-void methods_cordon(VarlinkCall *call, json_t *parameters, gpointer user_data);
-void methods_uncordon(VarlinkCall *call, json_t *parameters, gpointer user_data);

@@ -18,7 +18,6 @@
 #include "agent/daemon/agent.h"
 #include "agent/libvirtd/compare.h"
 #include "agent/libvirtd/local-call.h"
-#include "agent/method/methods.h"
 #include "agent/request/params.h"
 
 #include <string.h>
@@ -304,11 +303,11 @@ static void on_evaluated(gpointer data, const GError *error, gpointer user_data)
   varlink_call_reply(question->call, json_pack("{so}", "domains", domains), false);
 }
 
-void methods_evaluate(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+void evaluator_answer(Evaluator *evaluator, VarlinkCall *call, json_t *parameters) {
   Question *question = g_new0(Question, 1);
 
-  question->agent = user_data;
+  question->agent = evaluator->agent;
   question->call = varlink_call_ref(call);
   question->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
-  ask(question->agent->evaluator, g_strdup(question->domain), NULL, on_evaluated, question);
+  ask(evaluator, g_strdup(question->domain), NULL, on_evaluated, question);
 }

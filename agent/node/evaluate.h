@@ -26,3 +26,6 @@ void evaluator_tick(Evaluator *evaluator);
 
 /* As of PendingChanges in the interface; NULL before the first count. What was counted last: asks nobody. */
 json_t *evaluator_count_to_json(const Evaluator *evaluator);
+
+/* Answers Evaluate. */
+void evaluator_answer(Evaluator *evaluator, VarlinkCall *call, json_t *parameters);

@@ -10,7 +10,6 @@
 #include "agent/base/clock.h"
 #include "agent/daemon/agent.h"
 #include "agent/job/log.h"
-#include "agent/method/methods.h"
 #include "agent/move/incoming.h"
 #include "agent/move/lifecycle.h"
 
@@ -283,13 +282,6 @@ char *metrics_text(const Agent *agent, bool jobs) {
   if (jobs)
     append_running(text, agent);
   return g_string_free(text, FALSE);
-}
-
-void methods_get_metrics(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
-  g_autofree char *text = metrics_text(agent, methods_may_read_jobs(agent, call));
-
-  varlink_call_reply(call, json_pack("{ss}", "text", text), false);
 }
 
 void metrics_close(Agent *agent) {

@@ -5,7 +5,6 @@
 #include "agent/base/promtext.h"
 #include "agent/base/textfile.h"
 #include "agent/job/job.h"
-#include "proto/server.h"
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ void metrics_note_touch(Metrics *metrics, MigTouch touch, bool done);
 
 /* All of it. The series of each migration that is under way, with the domain's name, only with `jobs`. The caller's. */
 char *metrics_text(const struct Agent *agent, bool jobs);
-
-void methods_get_metrics(VarlinkCall *call, json_t *parameters, gpointer user_data);

@@ -3,7 +3,7 @@
 #include "agent/request/params.h"
 
 #include "agent/job/jobjson.h"
-#include "agent/method/methods.h"
+#include "agent/request/reply.h"
 #include "libmigrate/core/uri.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static void refuse(VarlinkCall *call, const char *error, const char *asked, cons
   if (length > TOLD_BYTES_MAX)
     end = g_utf8_find_prev_char(asked, asked + TOLD_BYTES_MAX);
   told = g_strdup_printf("%.*s%s", (int)(end - asked), asked, *end ? "..." : "");
-  methods_error(call, error, json_pack("{ss ss}", "target", told, "message", text));
+  reply_error(call, error, json_pack("{ss ss}", "target", told, "message", text));
 }
 
 /* --- what the owner allows of it --- */
@@ -132,7 +132,7 @@ static bool find_named(Agent *agent, VarlinkCall *call, const char *name, const 
   *ret_policy = config_find_policy(agent->config, name);
   if (!name || *ret_policy)
     return true;
-  methods_error(call, "NoSuchPolicy", json_pack("{ss}", "policy_name", name));
+  reply_error(call, "NoSuchPolicy", json_pack("{ss}", "policy_name", name));
   return false;
 }
 
@@ -146,7 +146,7 @@ bool asked_take_goals(Agent *agent, VarlinkCall *call, json_t *parameters, Asked
   if (!find_named(agent, call, name, &named))
     return false;
   if (!policy_from_json(json_object_get(parameters, "policy"), &over, &key, message, sizeof message)) {
-    methods_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+    reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
     return false;
   }
   *ret_asked = (AskedGoals){.policy_name = g_strdup(name), .over = over};
@@ -179,7 +179,7 @@ bool asked_resolve_goals(Agent *agent, VarlinkCall *call, const AskedGoals *aske
                          const MigDomainFacts *facts, Goals *ret_goals) {
   Goals goals;
 
-  if (!asked_find_goals(agent, call, asked, facts, &goals) || methods_refuse_conflict(call, &goals.policy))
+  if (!asked_find_goals(agent, call, asked, facts, &goals) || reply_refuse_conflict(call, &goals.policy))
     return false;
   *ret_goals = goals;
   return true;
@@ -187,9 +187,9 @@ bool asked_resolve_goals(Agent *agent, VarlinkCall *call, const AskedGoals *aske
 
 void asked_reply_lookup_error(Agent *agent, VarlinkCall *call, const char *domain, const GError *error) {
   if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN))
-    methods_error(call, "NoSuchDomain", json_pack("{ss}", "domain", domain));
+    reply_error(call, "NoSuchDomain", json_pack("{ss}", "domain", domain));
   else
-    methods_error(
+    reply_error(
         call, "HypervisorUnavailable",
         json_pack("{ss ss}", "uri", hypervisor_get_uri(agent->hypervisor), "message", error->message));
 }

@@ -3,9 +3,9 @@
 #include "agent/request/request-key.h"
 
 #include "agent/job/log.h"
-#include "agent/method/methods.h"
 #include "agent/move/incoming.h"
 #include "agent/move/lifecycle.h"
+#include "agent/request/reply.h"
 #include "agent/request/view.h"
 
 #include <string.h>
@@ -60,8 +60,8 @@ static void on_repeated_saved(const char *id, const GError *error, gpointer user
   Job *job = job_table_find_id(repeated->agent->jobs, id);
 
   if (error || !job)
-    methods_error(call, "StoreFailed",
-                  json_pack("{ss}", "message", error ? error->message : "the job is gone"));
+    reply_error(call, "StoreFailed",
+                json_pack("{ss}", "message", error ? error->message : "the job is gone"));
   else if (!incoming_wait_until_made(job, call))
     accept_reply(repeated->agent, call, job, false);
 }
@@ -73,7 +73,7 @@ bool accept_answer_known(Agent *agent, VarlinkCall *call, const RequestKey *key)
   if (!job)
     return false;
   if (g_strcmp0(job->request_digest, key->digest) != 0) {
-    methods_error(call, "RequestKeyConflict", json_pack("{ss ss}", "request_key", key->key, "job", job->id));
+    reply_error(call, "RequestKeyConflict", json_pack("{ss ss}", "request_key", key->key, "job", job->id));
     return true;
   }
   if (job->durable) {
@@ -95,6 +95,6 @@ bool accept_has_room(Agent *agent, VarlinkCall *call) {
     return true;
   log_message(LOG_WARNING, NAMES_MESSAGE_LIMIT_REACHED, NULL, 0,
               "%u jobs are unfinished: no more are taken (MaxJobs=%u)", unfinished, agent->config->max_jobs);
-  methods_error(call, "TooManyJobs", json_pack("{si}", "limit", (int)agent->config->max_jobs));
+  reply_error(call, "TooManyJobs", json_pack("{si}", "limit", (int)agent->config->max_jobs));
   return false;
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Abort: the end of a job. */
+#include "agent/method/methods.h"
+
+#include "agent/request/reply.h"
+
+void methods_abort(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  g_autoptr(Caller) caller = caller_new(varlink_call_get_peer(call));
+  Job *job = reply_take_job(agent, call, parameters);
+  LifecycleAbort outcome;
+
+  if (!job)
+    return;
+  outcome = lifecycle_abort(agent, job, caller);
+  if (outcome == LIFECYCLE_ABORT_ASKED)
+    reply_when_saved(agent, job, call);
+  else
+    reply_refuse_abort(call, job, outcome);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Complete: a migration is ended by force, by a pause or post-copy. */
+#include "agent/method/methods.h"
+
+#include "agent/request/reply.h"
+
+void methods_complete(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = reply_take_job(agent, call, parameters);
+  g_autofree char *who = reply_describe_peer(call);
+  const char *refusal;
+  MigActionKind kind;
+
+  if (!job)
+    return;
+  kind = g_strcmp0(reply_get_text(parameters, "by"), "post_copy") == 0 ? MIG_ACTION_START_POST_COPY
+                                                                       : MIG_ACTION_PAUSE;
+  refusal = lifecycle_complete(agent, job, kind, who);
+  if (refusal)
+    reply_refuse_end(call, job, refusal);
+  else
+    reply_when_saved(agent, job, call);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Get: one job. */
+#include "agent/method/methods.h"
+
+#include "agent/request/reply.h"
+#include "agent/request/view.h"
+
+void methods_get(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = reply_take_job(agent, call, parameters);
+
+  if (!job)
+    return;
+  if (!job_is_final(job)) {
+    varlink_call_reply(call, view_job_reply(agent, job, JOB_VIEW_FULL), false);
+    return;
+  }
+  if (!job->final_reply)
+    job->final_reply = varlink_encode_reply(view_job_reply(agent, job, JOB_VIEW_FULL), false);
+  varlink_call_reply_encoded(call, job->final_reply, false);
+}

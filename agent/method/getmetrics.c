@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* GetMetrics: what this process has counted, as Prometheus reads it. */
+#include "agent/method/methods.h"
+
+#include "agent/request/reply.h"
+
+void methods_get_metrics(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  g_autofree char *text = metrics_text(agent, reply_may_read_jobs(agent, call));
+
+  varlink_call_reply(call, json_pack("{ss}", "text", text), false);
+}

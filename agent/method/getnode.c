@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* GetNode: how this node stands. */
+#include "agent/method/methods.h"
+
+#include "agent/job/jobjson.h"
+#include "agent/move/incoming.h"
+#include "agent/request/reply.h"
+#include <inttypes.h>
+
+static char *format_version(uint64_t version) {
+  return g_strdup_printf("%" PRIu64 ".%" PRIu64 ".%" PRIu64, version / 1000000, version / 1000 % 1000,
+                         version % 1000);
+}
+
+static json_t *config_targets(const Config *config) {
+  json_t *targets = json_array();
+
+  for (guint i = 0; i < config->targets->len; i++) {
+    const ConfigTarget *target = config->targets->pdata[i];
+    json_t *object = json_pack("{ss ss}", "name", target->name, "libvirt_uri", target->libvirt_uri);
+
+    if (target->migrate_uri)
+      json_object_set_new(object, "migrate_uri", json_string(target->migrate_uri));
+    json_array_append_new(targets, object);
+  }
+  return targets;
+}
+
+/* Leases that wait for what is to come are in no queue. */
+static unsigned count_leases(const Agent *agent) {
+  const GPtrArray *all = job_table_all(agent->jobs);
+  unsigned n = 0;
+
+  for (guint i = 0; i < all->len; i++) {
+    const Job *job = all->pdata[i];
+
+    n += job->lease && job->phase == MIG_PHASE_PENDING;
+  }
+  return n;
+}
+
+void methods_get_node(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  const HypervisorState *state = hypervisor_get_state(agent->hypervisor);
+  const Config *config = agent->config;
+  json_t *policies = json_array();
+  json_t *warnings = json_array();
+  g_autofree char *incoming_at = incoming_uri(agent);
+  uint64_t reserved_bytes;
+  unsigned incoming = incoming_count(agent, &reserved_bytes);
+  json_t *node, *changes;
+
+  for (guint i = 0; i < config->policies->len; i++)
+    json_array_append_new(policies, json_string(((ConfigPolicy *)config->policies->pdata[i])->name));
+  for (guint i = 0; i < config->warnings->len; i++)
+    json_array_append_new(warnings, json_string(config->warnings->pdata[i]));
+  node = json_pack("{ss ss ss sb si si si si so so so so sI}", "hostname", agent->hostname, "agent_version",
+                   HANDOFFD_VERSION, "libvirt_uri", hypervisor_get_uri(agent->hypervisor),
+                   "libvirt_reachable", (int)state->reachable, "max_outgoing", (int)config->max_outgoing,
+                   "outgoing_running", (int)job_queue_count_running(agent->queue), "pending",
+                   (int)(job_table_count_pending(agent->jobs) - count_leases(agent)), "finished_kept",
+                   (int)job_table_count_final(agent->jobs), "targets", config_targets(config), "policy",
+                   policy_to_json(&config->node_policy.policy), "policies", policies, "warnings", warnings,
+                   "started_usec_realtime", (json_int_t)agent->started_usec);
+  json_object_set_new(node, "max_incoming", json_integer(config->max_incoming));
+  json_object_set_new(node, "incoming", json_integer(incoming));
+  json_object_set_new(node, "reserved_bytes", json_integer((json_int_t)reserved_bytes));
+  json_object_set_new(node, "incoming_uri", json_string(incoming_at));
+  if (state->reachable) {
+    g_autofree char *libvirt = format_version(state->facts.libvirt_version);
+    g_autofree char *hypervisor = format_version(state->facts.hypervisor_version);
+
+    json_object_set_new(node, "libvirt_version", json_string(libvirt));
+    json_object_set_new(node, "hypervisor_version", json_string(hypervisor));
+  }
+  if (config->max_bandwidth_bytes_per_s > 0)
+    json_object_set_new(node, "max_bandwidth_bytes_per_s",
+                        json_integer((json_int_t)config->max_bandwidth_bytes_per_s));
+  changes = evaluator_count_to_json(agent->evaluator);
+  if (changes)
+    json_object_set_new(node, "pending_changes", changes);
+  if (agent->cordon.on)
+    json_object_set_new(node, "cordon", cordon_to_json(&agent->cordon));
+  if (agent->drain)
+    json_object_set_new(node, "drain", drain_to_json(agent));
+  if (hangs_count(agent->hangs) > 0 && reply_may_read_jobs(agent, call))
+    json_object_set_new(node, "hanging", hangs_to_json(agent->hangs, NULL));
+  if (damaged_count(agent->damaged) > 0 && reply_may_read_jobs(agent, call))
+    json_object_set_new(node, "damaged_records", damaged_to_json(agent->damaged));
+  varlink_call_reply(call, node, false);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Settle: a caller answers where the guest ran. */
+#include "agent/method/methods.h"
+
+#include "agent/request/reply.h"
+
+void methods_settle(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = reply_take_job(agent, call, parameters);
+  g_autofree char *who = reply_describe_peer(call);
+  const char *refusal;
+
+  if (!job)
+    return;
+  refusal = lifecycle_settle(agent, job, json_is_true(json_object_get(parameters, "ran_at_target")), who);
+  if (refusal)
+    reply_refuse_end(call, job, refusal);
+  else
+    reply_when_saved(agent, job, call);
+}

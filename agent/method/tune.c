@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Tune: other goals for a job. */
+#include "agent/method/methods.h"
+
+#include "agent/job/jobjson.h"
+#include "agent/request/reply.h"
+
+void methods_tune(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = reply_take_job(agent, call, parameters);
+  g_autofree char *who = reply_describe_peer(call);
+  const char *key = NULL;
+  MigPolicy changes, merged;
+  char message[200];
+
+  if (!job)
+    return;
+  if (!policy_from_json(json_object_get(parameters, "policy"), &changes, &key, message, sizeof message)) {
+    reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+    return;
+  }
+  if (job_is_final(job)) {
+    reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", "", "message", "the job is over already"));
+    return;
+  }
+  if (job->lease) {
+    reply_error(call, "InvalidPolicy",
+                json_pack("{ss ss}", "key", "", "message",
+                          "it comes from another node, whose agent steers it: tune its job there"));
+    return;
+  }
+  merged = job->policy;
+  mig_policy_merge(&merged, &changes);
+  if (reply_refuse_conflict(call, &merged))
+    return;
+  if (!lifecycle_tune(agent, job, &changes, who, &key)) {
+    g_snprintf(message, sizeof message,
+               "cannot be changed any more while the job is %s: it is fixed when the "
+               "migration starts",
+               mig_phase_name(job->phase));
+    reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+    return;
+  }
+  reply_when_saved(agent, job, call);
+}

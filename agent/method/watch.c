@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Watch: one job, or all, and every change. */
+#include "agent/method/methods.h"
+
+#include "agent/request/reply.h"
+#include "agent/request/watch.h"
+
+void methods_watch(VarlinkCall *call, json_t *parameters, gpointer user_data) {
+  Agent *agent = user_data;
+  Job *job = NULL;
+
+  if (reply_get_text(parameters, "job") && !(job = reply_take_job(agent, call, parameters)))
+    return;
+  watch_add(agent, job, call);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the answers to calls have in common: errors, and a job. */
+#include "agent/request/reply.h"
+
+#include "agent/config/config-policy.h"
+#include "agent/job/caller.h"
+#include "agent/move/lifecycle.h"
+#include "agent/request/access.h"
+#include "agent/request/view.h"
+
+#define INTERFACE "io.handoffd.Agent"
+
+char *reply_describe_peer(const VarlinkCall *call) {
+  g_autoptr(Caller) caller = caller_new(varlink_call_get_peer(call));
+
+  return caller_describe(caller);
+}
+
+bool reply_may_read_jobs(const Agent *agent, const VarlinkCall *call) {
+  return access_allowed(varlink_call_get_peer(call), INTERFACE ".List", agent->config->public_read,
+                        agent->group_gid);
+}
+
+void reply_error(VarlinkCall *call, const char *name, json_t *parameters) {
+  g_autofree char *full = g_strconcat(INTERFACE ".", name, NULL);
+
+  varlink_call_error(call, full, parameters);
+}
+
+const char *reply_get_text(json_t *parameters, const char *key) {
+  return json_string_value(json_object_get(parameters, key));
+}
+
+bool reply_refuse_conflict(VarlinkCall *call, const MigPolicy *policy) {
+  const MigPolicyFacts nothing_known = {0};
+  const MigConflict *conflict = NULL;
+  json_t *keys;
+
+  if (mig_policy_conflicts(policy, &nothing_known, &conflict, 1) == 0)
+    return false;
+  keys = json_array();
+  for (size_t i = 0; i < G_N_ELEMENTS(conflict->keys); i++)
+    if (conflict->keys[i] < MIG_POLICY_KEY_COUNT)
+      json_array_append_new(keys, json_string(mig_policy_key_info(conflict->keys[i])->name));
+  reply_error(call, "PolicyConflict",
+              json_pack("{so ss ss}", "keys", keys, "code", conflict->code, "message", conflict->message));
+  return true;
+}
+
+Job *reply_find_job(Agent *agent, VarlinkCall *call, const char *text) {
+  g_autoptr(GPtrArray) candidates = NULL;
+  json_t *ids;
+  Job *job = NULL;
+
+  switch (job_table_find(agent->jobs, text, &job, &candidates)) {
+  case JOB_LOOKUP_FOUND:
+    return job;
+  case JOB_LOOKUP_NONE:
+    reply_error(call, "NoSuchJob", json_pack("{ss}", "job", text));
+    return NULL;
+  case JOB_LOOKUP_AMBIGUOUS:
+    ids = json_array();
+    for (guint i = 0; i < candidates->len; i++)
+      json_array_append_new(ids, json_string(((Job *)candidates->pdata[i])->id));
+    reply_error(call, "AmbiguousJob", json_pack("{ss so}", "job", text, "candidates", ids));
+    return NULL;
+  }
+  return NULL;
+}
+
+Job *reply_take_job(Agent *agent, VarlinkCall *call, json_t *parameters) {
+  return reply_find_job(agent, call, reply_get_text(parameters, "job"));
+}
+
+typedef struct SavedReply {
+  Agent *agent;
+  VarlinkCall *call;
+} SavedReply;
+
+static void on_saved_reply(const char *id, const GError *error, gpointer user_data) {
+  g_autofree SavedReply *reply = user_data;
+  g_autoptr(VarlinkCall) call = reply->call;
+  Job *job = job_table_find_id(reply->agent->jobs, id);
+
+  if (error)
+    reply_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
+  else if (job)
+    varlink_call_reply(call, view_job_reply(reply->agent, job, JOB_VIEW_FULL), false);
+  else
+    reply_error(call, "NoSuchJob", json_pack("{ss}", "job", id));
+}
+
+void reply_when_saved(Agent *agent, Job *job, VarlinkCall *call) {
+  SavedReply *reply = g_new0(SavedReply, 1);
+
+  reply->agent = agent;
+  reply->call = varlink_call_ref(call);
+  lifecycle_save(agent, job, on_saved_reply, reply);
+}
+
+void reply_refuse_abort(VarlinkCall *call, const Job *job, LifecycleAbort why) {
+  static const char *const messages[] = {
+      [LIFECYCLE_ABORT_ASKED] = "",
+      [LIFECYCLE_ABORT_OVER] = "the job is over already",
+      [LIFECYCLE_ABORT_POST_COPY] =
+          "the guest runs at the target already and its newest memory is there: ending the move now would "
+          "lose the guest; let it finish",
+      [LIFECYCLE_ABORT_INCOMING] =
+          "it has begun to come, and the agent of its source alone can end that: abort its job there",
+  };
+
+  reply_error(call, "NotAbortable",
+              json_pack("{ss ss ss ss}", "job", job->id, "phase", mig_phase_name(job->phase), "stage",
+                        mig_stage_name(job->stage), "message", messages[why]));
+}
+
+void reply_refuse_end(VarlinkCall *call, const Job *job, const char *message) {
+  reply_error(call, "NotPossible",
+              json_pack("{ss ss ss ss}", "job", job->id, "phase", mig_phase_name(job->phase), "stage",
+                        mig_stage_name(job->stage), "message", message));
+}
