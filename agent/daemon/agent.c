@@ -11,8 +11,10 @@
 #include "agent/method/methods.h"
 #include "agent/move/admit.h"
 #include "agent/move/bandwidth.h"
+#include "agent/move/hangs.h"
 #include "agent/move/incoming.h"
 #include "agent/move/lifecycle.h"
+#include "agent/request/request-key.h"
 #include "agent/request/watch.h"
 
 #include <gio/gio.h>
@@ -55,44 +57,43 @@ static void on_hypervisor_state(Hypervisor *hypervisor, gpointer user_data) {
     agent->hypervisor_said = state->reachable;
     agent->hypervisor_said_once = true;
   }
-  if (agent->status_changed)
-    agent->status_changed(agent);
+  mover_status_changed(&agent->mover);
   /* Of the old connection events may have been lost; by the new one, if there is one, none has been heard. */
-  incoming_lose_sight(agent, state->message);
+  incoming_lose_sight(&agent->mover, state->message);
   if (state->reachable) {
-    incoming_look_at_all(agent);
-    evaluator_libvirt_is_back(agent->evaluator);
+    incoming_look_at_all(&agent->mover);
+    evaluator_libvirt_is_back(agent->node.evaluator);
   }
-  admit_jobs(agent);
+  admit_jobs(&agent->mover);
 }
 
 static void on_hypervisor_event(const MigVirtEvent *event, gpointer user_data) {
   Agent *agent = user_data;
 
-  lifecycle_handle_event(agent, event);
-  evaluator_handle_event(agent->evaluator, event);
-  drain_handle_event(agent, event);
+  lifecycle_handle_event(&agent->mover, event);
+  evaluator_handle_event(agent->node.evaluator, event);
+  drain_handle_event(&agent->drains, event);
 }
 
 /* --- jobs of before --- */
 
 static void read_job(Agent *agent, const char *id, json_t *record, const GError *error) {
   g_autoptr(GError) bad = NULL;
-  Job *job = record ? job_from_record(record, agent->boot_id, &bad) : NULL;
+  Job *job = record ? job_from_record(record, agent->jobs.boot_id, &bad) : NULL;
 
-  if (job && (strcmp(job->id, id) != 0 || job_table_find_id(agent->jobs, job->id))) {
+  if (job && (strcmp(job->id, id) != 0 || job_table_find_id(agent->jobs.table, job->id))) {
     g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it is the record of another job (%s)", job->id);
     g_clear_pointer(&job, job_free);
   }
-  if (job && job->request_key && job_table_find_request_key(agent->jobs, job->request_key)) {
+  if (job && job->request_key && job_table_find_request_key(agent->jobs.table, job->request_key)) {
     g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "another record has its request key");
     g_clear_pointer(&job, job_free);
   }
   if (!job) {
-    damaged_note(agent->damaged, agent->store, id, record, error ? error->message : bad->message);
+    damaged_note(agent->jobs.damaged, agent->jobs.store, id, record, error ? error->message : bad->message);
     return;
   }
-  job_table_add(agent->jobs, job);
+  job_table_add(agent->jobs.table, job);
 }
 
 typedef struct Loading {
@@ -116,11 +117,11 @@ static void on_record(const char *id, json_t *record, const GError *error, gpoin
     return;
   }
   if (error && (strcmp(id, CORDON_RECORD_ID) == 0 || strcmp(id, DRAIN_RECORD_ID) == 0))
-    damaged_note(agent->damaged, agent->store, id, NULL, error->message);
+    damaged_note(agent->jobs.damaged, agent->jobs.store, id, NULL, error->message);
   if (strcmp(id, CORDON_RECORD_ID) == 0)
-    cordon_read(&agent->cordon, record, error);
+    cordon_read(&agent->node.cordon, record, error);
   else if (strcmp(id, DRAIN_RECORD_ID) == 0)
-    drain_read(agent, record, error);
+    drain_read(&agent->drains, record, error);
   else
     read_job(agent, id, record, error);
 }
@@ -128,7 +129,7 @@ static void on_record(const char *id, json_t *record, const GError *error, gpoin
 static bool load(Agent *agent, GError **error) {
   Loading loading = {.agent = agent};
 
-  if (!store_load(agent->store, on_record, &loading, error))
+  if (!store_load(agent->jobs.store, on_record, &loading, error))
     return false;
   if (loading.refused)
     g_propagate_error(error, loading.refused);
@@ -141,7 +142,7 @@ static bool may_be_moving(const Job *job) {
 
 static void adopt_jobs(Agent *agent) {
   g_autoptr(GPtrArray) unfinished = g_ptr_array_new();
-  const GPtrArray *all = job_table_all(agent->jobs);
+  const GPtrArray *all = job_table_all(agent->jobs.table);
 
   /* Those that may be moving go first: the places are theirs. */
   for (int moving = 1; moving >= 0; moving--)
@@ -149,8 +150,8 @@ static void adopt_jobs(Agent *agent) {
       if (!job_is_final(all->pdata[i]) && may_be_moving(all->pdata[i]) == moving)
         g_ptr_array_add(unfinished, all->pdata[i]);
   for (guint i = 0; i < unfinished->len; i++)
-    lifecycle_adopt(agent, unfinished->pdata[i]);
-  admit_jobs(agent);
+    lifecycle_adopt(&agent->mover, unfinished->pdata[i]);
+  admit_jobs(&agent->mover);
 }
 
 /* --- the clock --- */
@@ -158,17 +159,20 @@ static void adopt_jobs(Agent *agent) {
 static gboolean on_tick(gpointer user_data) {
   Agent *agent = user_data;
 
-  lifecycle_tick(agent);
-  hangs_tick(agent);
-  evaluator_tick(agent->evaluator);
-  hostdown_tick(user_data);
-  metrics_tick(user_data);
-  drain_tick(agent);
+  jobs_tick(&agent->jobs);
+  lifecycle_tick(&agent->mover);
+  hangs_tick(&agent->mover);
+  evaluator_tick(agent->node.evaluator);
+  hostdown_tick(&agent->node);
+  metrics_tick(&agent->node);
+  drain_tick(&agent->drains);
   return G_SOURCE_CONTINUE;
 }
 
 static gboolean on_watch_flush(gpointer user_data) {
-  watch_flush(user_data);
+  Agent *agent = user_data;
+
+  watch_flush(&agent->requests);
   return G_SOURCE_CONTINUE;
 }
 
@@ -198,8 +202,8 @@ static void prefer_targets(Agent *agent, const char *own_uri) {
 }
 
 void agent_apply_config(Agent *agent) {
-  prefer_targets(agent, hypervisor_get_uri(agent->hypervisor));
-  agent->group_gid = find_group(agent->config->group);
+  prefer_targets(agent, hypervisor_get_uri(agent->mover.hypervisor));
+  agent->requests.group_gid = find_group(agent->config->group);
   stop_timer(&agent->watch_tick);
   agent->watch_tick = start_timer(agent, MAX(agent->config->watch_interval_ms / 2, 20), on_watch_flush);
 }
@@ -208,6 +212,75 @@ static void log_config_warnings(const Config *config) {
   for (guint i = 0; i < config->warnings->len; i++)
     log_message(LOG_WARNING, NAMES_MESSAGE_CONFIG_WARNING, NULL, 0, "%s",
                 (const char *)config->warnings->pdata[i]);
+}
+
+/* What each room has of its own, but for what takes this node's libvirtd or the disk. */
+static void furnish(Agent *agent) {
+  Config *config = agent->config;
+
+  agent->jobs = (Jobs){
+      .config = config,
+      .context = agent->context,
+      .boot_id = read_boot_id(),
+      .table = job_table_new(),
+      .queue = job_queue_new(config),
+      .damaged = damaged_new(),
+  };
+  agent->mover = (Mover){
+      .jobs = &agent->jobs,
+      .config = config,
+      .context = agent->context,
+      .driver = agent->driver,
+      .bandwidth = bandwidth_new(config),
+      .hangs = hangs_new(),
+      .hostname = agent->hostname,
+  };
+  agent->requests = (Requests){
+      .jobs = &agent->jobs,
+      .mover = &agent->mover,
+      .config = config,
+      .denials = denials_new(),
+      .watchers = watch_list_new(),
+      .group_gid = find_group(config->group),
+  };
+  agent->node = (Node){
+      .jobs = &agent->jobs,
+      .mover = &agent->mover,
+      .requests = &agent->requests,
+      .config = config,
+      .started_usec = g_get_real_time(),
+  };
+  agent->drains = (Drains){
+      .jobs = &agent->jobs,
+      .mover = &agent->mover,
+      .requests = &agent->requests,
+      .node = &agent->node,
+      .config = config,
+  };
+  agent->methods = (Methods){
+      .jobs = &agent->jobs,
+      .mover = &agent->mover,
+      .requests = &agent->requests,
+      .node = &agent->node,
+      .drains = &agent->drains,
+      .config = config,
+  };
+}
+
+static void on_job(Job *job, JobChange change, gpointer user_data) {
+  const Agent *agent = user_data;
+
+  if (change == JOB_CHANGE_STATE)
+    mover_status_changed(&agent->mover);
+}
+
+/* What the lower rooms tell the upper ones, in the order in which they are told. */
+static void connect_rooms(Agent *agent) {
+  jobs_observe(&agent->jobs, drain_on_job, &agent->drains);
+  jobs_observe(&agent->jobs, watch_on_job, &agent->requests);
+  jobs_observe(&agent->jobs, request_on_job, &agent->requests);
+  jobs_observe(&agent->jobs, metrics_on_job, &agent->node);
+  jobs_observe(&agent->jobs, on_job, agent);
 }
 
 Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const AgentOptions *options,
@@ -220,43 +293,36 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   agent->config = config;
   /* From here on nobody has the other one. */
   agent->driver = driver = call_watch_new(driver);
-  agent->hangs = hangs_new();
-  agent->damaged = damaged_new();
-  agent->jobs = job_table_new();
-  agent->queue = job_queue_new(config);
-  agent->bandwidth = bandwidth_new(config);
-  agent->watchers = watch_list_new();
-  agent->boot_id = read_boot_id();
   agent->hostname = g_strdup(g_get_host_name());
-  agent->group_gid = find_group(config->group);
-  agent->started_usec = g_get_real_time();
-  agent->denials = denials_new();
-  agent->server = varlink_server_new(context, &info, NULL);
-  agent->store = store_open(options->state_directory, context, error);
-  if (!methods_register(agent, error) || !agent->store || !load(agent, error)) {
+  furnish(agent);
+  connect_rooms(agent);
+  agent->requests.server = varlink_server_new(context, &info, NULL);
+  agent->jobs.store = store_open(options->state_directory, context, error);
+  if (!methods_register(&agent->methods, error) || !agent->jobs.store || !load(agent, error)) {
     agent_free(agent);
     return NULL;
   }
-  recorder_open(agent, options->state_directory);
-  varlink_server_set_overload_error(agent->server, "io.handoffd.Agent.TooManyConnections");
+  recorder_open(&agent->jobs, options->state_directory);
+  varlink_server_set_overload_error(agent->requests.server, "io.handoffd.Agent.TooManyConnections");
   log_config_warnings(config);
   prefer_targets(agent, options->libvirt_uri);
-  agent->hypervisor =
+  agent->mover.hypervisor =
       hypervisor_new(driver, options->libvirt_uri, config->connect_timeout_ms, context, &hooks, agent, error);
-  if (!agent->hypervisor) {
+  if (!agent->mover.hypervisor) {
     agent_free(agent);
     return NULL;
   }
-  agent->logind = logind_new(context, hostdown_on_shutdown, agent);
-  agent->lookup = lookup_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
-  agent->checker = checker_new(driver, agent->hypervisor, context, config->connect_timeout_ms);
-  agent->errands =
-      errands_new(driver, agent->hypervisor, context, ERRAND_THREADS, config->connect_timeout_ms);
-  agent->evaluator = evaluator_new(agent);
+  agent->node.logind = logind_new(context, hostdown_on_shutdown, &agent->node);
+  agent->methods.lookup = lookup_new(driver, agent->mover.hypervisor, context, config->connect_timeout_ms);
+  agent->methods.checker = checker_new(driver, agent->mover.hypervisor, context, config->connect_timeout_ms);
+  agent->drains.checker = agent->methods.checker;
+  agent->mover.errands =
+      errands_new(driver, agent->mover.hypervisor, context, ERRAND_THREADS, config->connect_timeout_ms);
+  agent->node.evaluator = evaluator_new(&agent->node);
   agent->tick = start_timer(agent, TICK_MS, on_tick);
   agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
   adopt_jobs(agent);
-  drain_resume(agent);
+  drain_resume(&agent->drains);
   return agent;
 }
 
@@ -266,40 +332,40 @@ bool agent_free(Agent *agent) {
 
   if (!agent)
     return true;
-  agent->status_changed = NULL;
-  agent->ending = true;
+  agent->mover.status_changed = NULL;
+  agent->mover.ending = true;
   stop_timer(&agent->tick);
   stop_timer(&agent->watch_tick);
-  logind_free(agent->logind);
-  metrics_close(agent);
-  lookup_free(agent->lookup);
-  g_clear_pointer(&agent->drain, drain_free);
-  checker_free(agent->checker);
-  errands_free(agent->errands);
-  evaluator_free(g_steal_pointer(&agent->evaluator));
-  all = job_table_all(agent->jobs);
+  logind_free(agent->node.logind);
+  metrics_close(&agent->node);
+  lookup_free(agent->methods.lookup);
+  g_clear_pointer(&agent->drains.drain, drain_free);
+  checker_free(agent->methods.checker);
+  errands_free(agent->mover.errands);
+  evaluator_free(g_steal_pointer(&agent->node.evaluator));
+  all = job_table_all(agent->jobs.table);
   for (guint i = 0; i < all->len; i++) {
-    recorder_end(agent, all->pdata[i]);
+    recorder_end(&agent->jobs, all->pdata[i]);
     left_behind = lifecycle_detach(all->pdata[i]) || left_behind;
-    job_queue_remove(agent->queue, all->pdata[i]);
+    job_queue_remove(agent->jobs.queue, all->pdata[i]);
   }
-  watch_free_all(agent);
-  varlink_server_free(agent->server);
-  denials_free(agent->denials);
-  left_behind = !hypervisor_free(agent->hypervisor) || left_behind;
-  damaged_free(agent->damaged);
-  store_close(agent->store);
-  history_store_close(agent->histories);
-  g_ptr_array_unref(agent->watchers);
-  job_table_free(agent->jobs);
-  job_queue_free(agent->queue);
-  bandwidth_free(agent->bandwidth);
-  cordon_clear(&agent->cordon);
-  g_ptr_array_unref(agent->hangs);
+  watch_free_all(&agent->requests);
+  varlink_server_free(agent->requests.server);
+  denials_free(agent->requests.denials);
+  left_behind = !hypervisor_free(agent->mover.hypervisor) || left_behind;
+  damaged_free(agent->jobs.damaged);
+  store_close(agent->jobs.store);
+  history_store_close(agent->jobs.histories);
+  g_ptr_array_unref(agent->requests.watchers);
+  job_table_free(agent->jobs.table);
+  job_queue_free(agent->jobs.queue);
+  bandwidth_free(agent->mover.bandwidth);
+  cordon_clear(&agent->node.cordon);
+  g_ptr_array_unref(agent->mover.hangs);
   if (!left_behind)
     mig_driver_free(agent->driver);
   config_free(agent->config);
-  g_free(agent->boot_id);
+  g_free(agent->jobs.boot_id);
   g_free(agent->hostname);
   g_main_context_unref(agent->context);
   g_free(agent);
@@ -307,19 +373,20 @@ bool agent_free(Agent *agent) {
 }
 
 char *agent_describe(const Agent *agent) {
-  g_autofree char *hangs = hangs_describe(agent->hangs);
-  const HypervisorState *state = agent->hypervisor ? hypervisor_get_state(agent->hypervisor) : NULL;
-  unsigned moving = job_queue_count_running(agent->queue);
+  g_autofree char *hangs = hangs_describe(agent->mover.hangs);
+  const HypervisorState *state =
+      agent->mover.hypervisor ? hypervisor_get_state(agent->mover.hypervisor) : NULL;
+  unsigned moving = job_queue_count_running(agent->jobs.queue);
   uint64_t reserved_bytes;
-  unsigned incoming = incoming_count(agent, &reserved_bytes);
+  unsigned incoming = incoming_count(&agent->mover, &reserved_bytes);
   g_autofree char *coming = incoming > 0 ? g_strdup_printf(", %u awaited or coming", incoming) : g_strdup("");
 
-  return g_strdup_printf("%s%s%s%u moving, %u waiting%s; libvirtd %s%s",
-                         agent->host_down.on ? "the host goes down; " : "",
-                         drain_is_active(agent) ? "draining; "
-                         : agent->cordon.on     ? "cordoned; "
-                                                : "",
-                         damaged_count(agent->damaged) > 0 ? "records are damaged, see the journal; " : "",
-                         moving, job_table_count_unfinished(agent->jobs) - moving - incoming, coming,
-                         state && state->reachable ? "answers" : "does not answer", hangs);
+  return g_strdup_printf(
+      "%s%s%s%u moving, %u waiting%s; libvirtd %s%s", agent->node.host_down.on ? "the host goes down; " : "",
+      drain_is_active(&agent->drains) ? "draining; "
+      : agent->node.cordon.on         ? "cordoned; "
+                                      : "",
+      damaged_count(agent->jobs.damaged) > 0 ? "records are damaged, see the journal; " : "", moving,
+      job_table_count_unfinished(agent->jobs.table) - moving - incoming, coming,
+      state && state->reachable ? "answers" : "does not answer", hangs);
 }

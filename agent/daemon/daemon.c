@@ -125,7 +125,7 @@ static bool listen_on(Agent *agent, const Options *options, GError **error) {
 
   if (n > 0) {
     for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + n; fd++)
-      if (!varlink_server_listen_fd(agent->server, fd, error))
+      if (!varlink_server_listen_fd(agent->requests.server, fd, error))
         return false;
     return true;
   }
@@ -136,7 +136,8 @@ static bool listen_on(Agent *agent, const Options *options, GError **error) {
     return false;
   }
   /* Everybody may connect; who may do what is decided call by call. */
-  return varlink_server_listen_path(agent->server, options->socket, 0666, agent->group_gid, error);
+  return varlink_server_listen_path(agent->requests.server, options->socket, 0666, agent->requests.group_gid,
+                                    error);
 }
 
 /* A descriptor for each connection that the server's limit allows, and for libvirt. */
@@ -149,7 +150,8 @@ static void raise_descriptor_limit(void) {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void on_status_changed(Agent *agent) {
+static void on_status_changed(gpointer user_data) {
+  const Agent *agent = user_data;
   g_autofree char *status = agent_describe(agent);
 
   notify_status(agent->notify, status);
@@ -226,17 +228,18 @@ static int serve(Agent *agent, GMainContext *context, const Options *options, GE
   if (!source)
     return EXIT_FAILURE;
   agent->notify = notify;
-  agent->status_changed = on_status_changed;
+  agent->mover.status_changed = on_status_changed;
+  agent->mover.status_data = agent;
   on_status_changed(agent);
   notify_ready(notify);
   log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STARTED, NULL, 0, "handoffd %s serves %s, %u jobs known",
-              HANDOFFD_VERSION, options->socket, job_table_all(agent->jobs)->len);
+              HANDOFFD_VERSION, options->socket, job_table_all(agent->jobs.table)->len);
   g_main_loop_run(loop);
-  notify_stopping(notify, job_queue_count_running(agent->queue));
+  notify_stopping(notify, job_queue_count_running(agent->jobs.queue));
   log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STOPPED, NULL, 0,
               "ends; %u migrations that are under way go on in libvirtd",
-              job_queue_count_running(agent->queue));
-  agent->status_changed = NULL;
+              job_queue_count_running(agent->jobs.queue));
+  agent->mover.status_changed = NULL;
   g_source_destroy(source);
   g_source_unref(source);
   close(fd);

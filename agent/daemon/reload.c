@@ -51,11 +51,11 @@ bool reload_config(Agent *agent, const char *path) {
   keep_connect_timeout(agent->config, config);
   exchange(agent->config, config);
   agent_apply_config(agent);
-  job_queue_apply_config(agent->queue);
-  bandwidth_apply_config(agent);
+  job_queue_apply_config(agent->jobs.queue);
+  bandwidth_apply_config(&agent->mover);
   log_message(LOG_INFO, NAMES_MESSAGE_CONFIG_RELOADED, NULL, 0,
               "the configuration was read again: %u targets, %u policies; at most %u migrations at a time",
               agent->config->targets->len, agent->config->policies->len, agent->config->max_outgoing);
-  admit_jobs(agent);
+  admit_jobs(&agent->mover);
   return true;
 }

@@ -92,18 +92,18 @@ static void on_saved(const char *id, const GError *error, gpointer user_data) {
 }
 
 void drain_save(Drain *drain) {
-  store_write(drain->agent->store, DRAIN_RECORD_ID, drain_to_record(drain), on_saved, NULL);
+  store_write(drain->drains->jobs->store, DRAIN_RECORD_ID, drain_to_record(drain), on_saved, NULL);
 }
 
 typedef struct Saved {
-  Agent *agent;
+  Drains *drains;
   VarlinkCall *call;
   char id[JOB_ID_SIZE];
 } Saved;
 
 /* The drain that was saved, should it still be the one. */
 static Drain *drain_of(const Saved *saved) {
-  Drain *drain = saved->agent->drain;
+  Drain *drain = saved->drains->drain;
 
   return drain && strcmp(drain->id, saved->id) == 0 ? drain : NULL;
 }
@@ -111,10 +111,10 @@ static Drain *drain_of(const Saved *saved) {
 static void save_and(Drain *drain, VarlinkCall *call, StoreDoneFunc done) {
   Saved *saved = g_new0(Saved, 1);
 
-  saved->agent = drain->agent;
+  saved->drains = drain->drains;
   saved->call = varlink_call_ref(call);
   g_strlcpy(saved->id, drain->id, sizeof saved->id);
-  store_write(drain->agent->store, DRAIN_RECORD_ID, drain_to_record(drain), done, saved);
+  store_write(drain->drains->jobs->store, DRAIN_RECORD_ID, drain_to_record(drain), done, saved);
 }
 
 /* --- Drain --- */
@@ -140,7 +140,7 @@ static bool take_targets(Drain *drain, VarlinkCall *call, json_t *names) {
   json_array_foreach (names, i, name) {
     json_t *one = json_pack("{sO}", "target", name);
     AskedTarget target;
-    bool ok = asked_take_target(drain->agent, call, one, &target);
+    bool ok = asked_take_target(drain->drains->requests, call, one, &target);
 
     /* All of them are kept in one record. */
     if (ok && (strlen(target.libvirt_uri) > JOB_URI_MAX ||
@@ -161,8 +161,8 @@ static bool take_targets(Drain *drain, VarlinkCall *call, json_t *names) {
 static bool take_goals(Drain *drain, VarlinkCall *call, json_t *parameters) {
   Goals unused;
 
-  return asked_take_goals(drain->agent, call, parameters, &drain->asked) &&
-         asked_resolve_goals(drain->agent, call, &drain->asked, NULL, &unused);
+  return asked_take_goals(drain->drains->requests, call, parameters, &drain->asked) &&
+         asked_resolve_goals(drain->drains->requests, call, &drain->asked, NULL, &unused);
 }
 
 static void refuse_busy(VarlinkCall *call, const Drain *drain) {
@@ -181,7 +181,7 @@ static void on_begun(const char *id, const GError *error, gpointer user_data) {
   if (error) {
     reply_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
     if (drain)
-      g_clear_pointer(&saved->agent->drain, drain_free);
+      g_clear_pointer(&saved->drains->drain, drain_free);
   } else if (drain) {
     if (!drain_has_begun(drain))
       drain_begin(drain);
@@ -229,30 +229,30 @@ static void say_started(const Drain *drain) {
               1, "this node is drained to %s, asked for by %s", names->str, drain->by);
 }
 
-void drain_answer_begin(Agent *agent, VarlinkCall *call, json_t *parameters) {
-  Drain *drain = drain_new(agent);
+void drain_answer_begin(Drains *drains, VarlinkCall *call, json_t *parameters) {
+  Drain *drain = drain_new(drains);
 
   drain->caller = caller_new(varlink_call_get_peer(call));
   drain->by = caller_describe(drain->caller);
-  if (!take_request_key(drain, call, parameters) || answer_known(drain, call, agent->drain) ||
+  if (!take_request_key(drain, call, parameters) || answer_known(drain, call, drains->drain) ||
       !take_targets(drain, call, json_object_get(parameters, "targets")) ||
       !take_goals(drain, call, parameters)) {
     drain_free(drain);
     return;
   }
-  drain_free(agent->drain);
-  agent->drain = drain;
+  drain_free(drains->drain);
+  drains->drain = drain;
   say_started(drain);
-  cordon_for_drain(agent, drain->by);
+  cordon_for_drain(drains->node, drain->by);
   /* Records are written in the order in which they are queued: the cordon is there before. */
   save_and(drain, call, on_begun);
 }
 
 /* --- WatchDrain, AbortDrain --- */
 
-void drain_answer_watch(Agent *agent, VarlinkCall *call) {
-  if (agent->drain)
-    watch(agent->drain, call);
+void drain_answer_watch(Drains *drains, VarlinkCall *call) {
+  if (drains->drain)
+    watch(drains->drain, call);
   else
     reply_error(call, "NoDrain", NULL);
 }
@@ -271,8 +271,8 @@ static void on_abort_saved(const char *id, const GError *error, gpointer user_da
   g_free(saved);
 }
 
-void drain_answer_abort(Agent *agent, VarlinkCall *call) {
-  Drain *drain = agent->drain;
+void drain_answer_abort(Drains *drains, VarlinkCall *call) {
+  Drain *drain = drains->drain;
 
   if (!drain) {
     reply_error(call, "NoDrain", NULL);

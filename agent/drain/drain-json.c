@@ -94,7 +94,7 @@ static void describe_job(const Drain *drain, const DrainGuest *guest, const Job 
   if (job->phase == MIG_PHASE_PENDING && !guest->message) {
     JobPending pending;
 
-    job_queue_explain(drain->agent->queue, job, clock_now_ms(), &pending);
+    job_queue_explain(drain->drains->jobs->queue, job, clock_now_ms(), &pending);
     set_string(object, "message", pending.message);
     g_free(pending.message);
   }
@@ -104,7 +104,7 @@ static json_t *guest_to_json(const Drain *drain, const DrainGuest *guest) {
   json_t *object = json_pack("{s{ss ss} ss}", "domain", "name", guest->name, "uuid", guest->uuid, "state",
                              guest_state_names[guest->state]);
   bool told = *guest->job_id && !guest->sending;
-  const Job *job = told ? job_table_find_id(drain->agent->jobs, guest->job_id) : NULL;
+  const Job *job = told ? job_table_find_id(drain->drains->jobs->table, guest->job_id) : NULL;
 
   set_string(object, "job", told ? guest->job_id : NULL);
   set_string(object, "message", guest->message);
@@ -277,12 +277,12 @@ static bool read_all(Drain *drain, json_t *object, GError **error) {
   return true;
 }
 
-Drain *drain_from_record(Agent *agent, json_t *record, GError **error) {
+Drain *drain_from_record(Drains *drains, json_t *record, GError **error) {
   Drain *drain;
 
   if (!record_upgrade(record, error))
     return NULL;
-  drain = drain_new(agent);
+  drain = drain_new(drains);
   if (read_all(drain, json_object_get(record, "drain"), error))
     return drain;
   drain_free(drain);

@@ -2,8 +2,8 @@
 /* Private to agent/drain-*.c: the drain, its guests and its targets. All of it is the main thread's. */
 #pragma once
 
-#include "agent/daemon/agent.h"
 #include "agent/drain/drain.h"
+#include "agent/drain/drains.h"
 #include "agent/libvirtd/local-call.h"
 #include "agent/request/params.h"
 #include "libmigrate/core/drain.h"
@@ -73,7 +73,7 @@ typedef struct DrainGuest {
 } DrainGuest;
 
 struct Drain {
-  Agent *agent;
+  Drains *drains;
   char id[JOB_ID_SIZE];
   char *request_key;
   char *digest; /* of what was asked for */
@@ -108,7 +108,7 @@ struct Drain {
 
 /* --- drain.c --- */
 
-Drain *drain_new(Agent *agent);
+Drain *drain_new(Drains *drains);
 void drain_add_target(Drain *drain, const char *name, const char *uri, const char *migrate_uri);
 DrainGuest *drain_find_guest(const Drain *drain, const char *uuid);
 /* The one that is there, or a new one. */
@@ -154,7 +154,7 @@ json_t *drain_status_to_json(const Drain *drain);
 /* Those that changed after this revision. */
 json_t *drain_guests_to_json(const Drain *drain, uint64_t after);
 json_t *drain_to_record(const Drain *drain);
-Drain *drain_from_record(Agent *agent, json_t *record, GError **error);
+Drain *drain_from_record(Drains *drains, json_t *record, GError **error);
 
 /* --- drain-calls.c --- */
 

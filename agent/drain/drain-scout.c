@@ -64,7 +64,7 @@ static bool run_measure(MigDriver *driver, MigConn *conn, gpointer data, GError 
 
 /* Who asked. The drain may be over, or be gone, when the answer comes: so it is found by its id. */
 typedef struct Asker {
-  Agent *agent;
+  Drains *drains;
   char drain_id[JOB_ID_SIZE];
   char uuid[MIG_UUID_STRING_SIZE];
   size_t target; /* of a check */
@@ -73,7 +73,7 @@ typedef struct Asker {
 static Asker *asker_new(const Drain *drain, const DrainGuest *guest) {
   Asker *asker = g_new0(Asker, 1);
 
-  asker->agent = drain->agent;
+  asker->drains = drain->drains;
   g_strlcpy(asker->drain_id, drain->id, sizeof asker->drain_id);
   if (guest)
     g_strlcpy(asker->uuid, guest->uuid, sizeof asker->uuid);
@@ -82,7 +82,7 @@ static Asker *asker_new(const Drain *drain, const DrainGuest *guest) {
 
 /* NULL: nobody wants the answer any more. */
 static Drain *drain_of(const Asker *asker) {
-  Drain *drain = asker->agent->drain;
+  Drain *drain = asker->drains->drain;
 
   return drain && !drain_is_over(drain) && strcmp(drain->id, asker->drain_id) == 0 ? drain : NULL;
 }
@@ -159,7 +159,7 @@ static bool wants_list(const Drain *drain, uint64_t now_ms) {
 
 /* False: a policy that was asked for by name is there no more. */
 static bool resolve_goals(Drain *drain, DrainGuest *guest, const MigDomainFacts *facts) {
-  const Config *config = drain->agent->config;
+  const Config *config = drain->drains->config;
   const ConfigPolicy *named = config_find_policy(config, drain->asked.policy_name);
   MigMatchFacts match = asked_match_facts(facts);
 
@@ -270,7 +270,7 @@ static void conclude(Drain *drain, DrainGuest *guest) {
 
 /* It is asked again, but not for ever: what a libvirtd cannot tell of for so long, it cannot move either. */
 static void note_untold(Drain *drain, DrainGuest *guest, const GError *error) {
-  uint64_t now_ms = clock_now_ms(), limit_ms = drain->agent->config->unschedulable_timeout_ms;
+  uint64_t now_ms = clock_now_ms(), limit_ms = drain->drains->config->unschedulable_timeout_ms;
   char *message = g_strdup_printf("this node's libvirtd cannot tell of it: %s", error->message);
 
   if (guest->failed_ms == 0)
@@ -353,8 +353,8 @@ static void ask_for_check(Drain *drain, DrainGuest *guest, uint64_t now_ms) {
     }
     asker = asker_new(drain, guest);
     asker->target = i;
-    checker_ask(drain->agent->checker, guest->uuid, ((const DrainTarget *)drain->targets->pdata[i])->uri,
-                drain->agent->config->prepare_timeout_ms, on_check, asker);
+    checker_ask(drain->drains->checker, guest->uuid, ((const DrainTarget *)drain->targets->pdata[i])->uri,
+                drain->drains->config->prepare_timeout_ms, on_check, asker);
   }
 }
 
@@ -400,7 +400,7 @@ void drain_ask(Drain *drain) {
   uint64_t now_ms = clock_now_ms();
 
   /* Nothing can be asked of a libvirtd that is away; it says so itself, and is waited for. */
-  if (!hypervisor_get_state(drain->agent->hypervisor)->reachable)
+  if (!hypervisor_get_state(drain->drains->mover->hypervisor)->reachable)
     return;
   if (wants_list(drain, now_ms))
     ask_for_list(drain, now_ms);
@@ -414,9 +414,9 @@ void drain_ask(Drain *drain) {
 }
 
 void drain_begin(Drain *drain) {
-  Agent *agent = drain->agent;
+  Drains *drains = drain->drains;
 
-  drain->errands = errands_new(agent->driver, agent->hypervisor, agent->context, THREADS,
-                               agent->config->connect_timeout_ms);
+  drain->errands = errands_new(drains->mover->driver, drains->mover->hypervisor, drains->mover->context,
+                               THREADS, drains->config->connect_timeout_ms);
   drain_step_soon(drain);
 }

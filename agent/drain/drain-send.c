@@ -23,7 +23,7 @@ static size_t target_of(const Drain *drain, const Job *job) {
 
 Job *drain_find_job(const Drain *drain, const DrainGuest *guest) {
   return guest->state == DRAIN_GUEST_MOVING || guest->sending
-             ? job_table_find_id(drain->agent->jobs, guest->job_id)
+             ? job_table_find_id(drain->drains->jobs->table, guest->job_id)
              : NULL;
 }
 
@@ -109,7 +109,7 @@ void drain_note_job_over(Drain *drain, DrainGuest *guest, const Job *job) {
 
 /* Somebody else's job for a domain is as good as one of the drain's. */
 static void follow_foreign_job(Drain *drain, DrainGuest *guest) {
-  const Job *job = job_table_find_active(drain->agent->jobs, guest->uuid);
+  const Job *job = job_table_find_active(drain->drains->jobs->table, guest->uuid);
 
   if (!job)
     return;
@@ -127,7 +127,7 @@ void drain_follow_jobs(Drain *drain) {
       follow_foreign_job(drain, guest);
     if (guest->state != DRAIN_GUEST_MOVING)
       continue;
-    job = job_table_find_id(drain->agent->jobs, guest->job_id);
+    job = job_table_find_id(drain->drains->jobs->table, guest->job_id);
     if (!job)
       leave(drain, guest,
             g_strdup("what came of its move is not known: its job is kept no more (KeepFinished=)"));
@@ -146,7 +146,7 @@ typedef struct Load {
 } Load;
 
 static void weigh(const Drain *drain, Load *load) {
-  JobQueue *queue = drain->agent->queue;
+  JobQueue *queue = drain->drains->jobs->queue;
 
   for (guint i = 0; i < drain->guests->len; i++) {
     const DrainGuest *guest = drain->guests->pdata[i];
@@ -173,7 +173,7 @@ static void weigh(const Drain *drain, Load *load) {
 static void fill_targets(const Drain *drain, const Load *load, MigDrainTarget *ret_targets) {
   for (guint i = 0; i < drain->targets->len; i++) {
     const DrainTarget *target = drain->targets->pdata[i];
-    unsigned limit = job_queue_limit_of_target(drain->agent->queue, target->uri);
+    unsigned limit = job_queue_limit_of_target(drain->drains->jobs->queue, target->uri);
 
     if (limit == 0)
       limit = UINT_MAX;
@@ -192,7 +192,7 @@ static MigLinkFacts best_link(const Drain *drain) {
     const DrainTarget *target = drain->targets->pdata[i];
     MigLinkFacts link;
 
-    link_recall(drain->agent, target->uri, &link);
+    link_recall(drain->drains->mover, target->uri, &link);
     if (link.bandwidth_bytes_per_s > best.bandwidth_bytes_per_s)
       best = link;
   }
@@ -218,8 +218,9 @@ static void fill_guests(const Drain *drain, MigDrainGuest *ret_guests) {
   }
 }
 
-static void on_accepted(Agent *agent, Job *job, const GError *error, gpointer user_data) {
-  Drain *drain = agent->drain;
+static void on_accepted(Job *job, const GError *error, gpointer user_data) {
+  const Drains *drains = user_data;
+  Drain *drain = drains->drain;
   DrainGuest *guest = drain ? drain_find_guest(drain, job->domain_uuid) : NULL;
 
   if (!guest || !guest->sending || strcmp(guest->job_id, job->id) != 0)
@@ -264,16 +265,16 @@ static void send(Drain *drain, DrainGuest *guest, size_t index) {
     target->free_bytes -= MIN(target->free_bytes, guest->memory_bytes);
   g_strlcpy(guest->job_id, job->id, sizeof guest->job_id);
   guest->sending = true;
-  lifecycle_accept(drain->agent, job, on_accepted, NULL);
+  lifecycle_accept(drain->drains->mover, job, on_accepted, drain->drains);
 }
 
-static bool has_room(const Agent *agent) {
-  return !agent->host_down.on &&
-         job_table_count_unfinished(agent->jobs) + agent->starting < agent->config->max_jobs;
+static bool has_room(const Drains *drains) {
+  return !drains->mover->host_going_down &&
+         job_table_count_unfinished(drains->jobs->table) + drains->jobs->starting < drains->config->max_jobs;
 }
 
 void drain_send(Drain *drain) {
-  const Agent *agent = drain->agent;
+  const Drains *drains = drain->drains;
   g_autofree unsigned *to_targets = g_new0(unsigned, drain->targets->len);
   g_autofree bool *held = g_new0(bool, drain->targets->len);
   g_autofree MigDrainTarget *targets = g_new0(MigDrainTarget, drain->targets->len);
@@ -282,11 +283,11 @@ void drain_send(Drain *drain) {
   MigDrainChoice choice;
 
   weigh(drain, &load);
-  if (load.running >= agent->config->max_outgoing)
+  if (load.running >= drains->config->max_outgoing)
     return;
   fill_targets(drain, &load, targets);
   fill_guests(drain, guests);
-  while (load.running < agent->config->max_outgoing && has_room(agent) &&
+  while (load.running < drains->config->max_outgoing && has_room(drains) &&
          mig_drain_choose(guests, drain->guests->len, targets, drain->targets->len, &choice)) {
     DrainGuest *guest = drain->guests->pdata[choice.guest];
 
@@ -306,7 +307,7 @@ void drain_send(Drain *drain) {
 /* --- a restart, and an end --- */
 
 void drain_adopt_jobs(Drain *drain) {
-  const GPtrArray *all = job_table_all(drain->agent->jobs);
+  const GPtrArray *all = job_table_all(drain->drains->jobs->table);
 
   for (guint i = 0; i < all->len; i++) {
     const Job *job = all->pdata[i];
@@ -338,8 +339,8 @@ void drain_abort_jobs(Drain *drain) {
     if (!job || guest->sending || g_strcmp0(job->drain_id, drain->id) != 0 ||
         (job->phase != MIG_PHASE_PENDING && job->phase != MIG_PHASE_PREPARING))
       continue;
-    if (lifecycle_take_back(drain->agent, job, MIG_CAUSE_USER_ABORT, drain->aborter, why) ==
+    if (lifecycle_take_back(drain->drains->mover, job, MIG_CAUSE_USER_ABORT, drain->aborter, why) ==
         LIFECYCLE_ABORT_ASKED)
-      lifecycle_save(drain->agent, job, NULL, NULL);
+      jobs_save(drain->drains->jobs, job, NULL, NULL);
   }
 }

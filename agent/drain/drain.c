@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-Drain *drain_new(Agent *agent) {
+Drain *drain_new(Drains *drains) {
   Drain *drain = g_new0(Drain, 1);
   g_autofree char *uuid = g_uuid_string_random();
   char *to = drain->id;
@@ -27,7 +27,7 @@ Drain *drain_new(Agent *agent) {
   for (const char *from = uuid; *from; from++)
     if (*from != '-')
       *to++ = *from;
-  drain->agent = agent;
+  drain->drains = drains;
   drain->started_usec = g_get_real_time();
   drain->targets = g_ptr_array_new();
   drain->guests = g_ptr_array_new();
@@ -229,8 +229,7 @@ static void finish(Drain *drain) {
       "cordoned",
       aborted ? "was aborted" : "is over", counts[DRAIN_GUEST_MOVED], counts[DRAIN_GUEST_CANNOT_MOVE],
       counts[DRAIN_GUEST_LEFT], counts[DRAIN_GUEST_GONE]);
-  if (drain->agent->status_changed)
-    drain->agent->status_changed(drain->agent);
+  mover_status_changed(drain->drains->mover);
 }
 
 void drain_step(Drain *drain) {
@@ -268,17 +267,17 @@ void drain_step_soon(Drain *drain) {
   drain->soon = g_idle_source_new();
   g_source_set_priority(drain->soon, G_PRIORITY_DEFAULT);
   g_source_set_callback(drain->soon, on_soon, drain, NULL);
-  g_source_attach(drain->soon, drain->agent->context);
+  g_source_attach(drain->soon, drain->drains->mover->context);
 }
 
 /* --- for the rest of the agent --- */
 
-void drain_read(Agent *agent, json_t *record, const GError *error) {
+void drain_read(Drains *drains, json_t *record, const GError *error) {
   g_autoptr(GError) bad = NULL;
 
   if (record)
-    agent->drain = drain_from_record(agent, record, &bad);
-  if (!agent->drain)
+    drains->drain = drain_from_record(drains, record, &bad);
+  if (!drains->drain)
     log_message(
         LOG_ERR, NAMES_MESSAGE_STORE_DAMAGED, (const LogField[]){{NAMES_FIELD_PATH, DRAIN_RECORD_ID ".json"}},
         1,
@@ -287,8 +286,8 @@ void drain_read(Agent *agent, json_t *record, const GError *error) {
         error ? error->message : bad->message);
 }
 
-void drain_resume(Agent *agent) {
-  Drain *drain = agent->drain;
+void drain_resume(Drains *drains) {
+  Drain *drain = drains->drain;
 
   if (!drain || drain_is_over(drain))
     return;
@@ -300,27 +299,30 @@ void drain_resume(Agent *agent) {
   drain_begin(drain);
 }
 
-void drain_tick(Agent *agent) {
-  if (agent->drain)
-    drain_step(agent->drain);
+void drain_tick(Drains *drains) {
+  if (drains->drain)
+    drain_step(drains->drain);
 }
 
-void drain_note_job(Agent *agent, const Job *job, bool urgent) {
-  Drain *drain = agent->drain;
+void drain_on_job(Job *job, JobChange change, gpointer user_data) {
+  const Drains *drains = user_data;
+  Drain *drain = drains->drain;
   DrainGuest *guest = drain ? drain_find_guest(drain, job->domain_uuid) : NULL;
 
+  if (change != JOB_CHANGE_STATE && change != JOB_CHANGE_NUMBERS)
+    return;
   if (!guest || strcmp(guest->job_id, job->id) != 0)
     return;
   guest->revision = ++drain->revision;
   /* Now: it may be forgotten before the next step. */
   if (guest->state == DRAIN_GUEST_MOVING && job_is_final(job))
     drain_note_job_over(drain, guest, job);
-  if (urgent)
+  if (change == JOB_CHANGE_STATE)
     drain_step_soon(drain);
 }
 
-void drain_handle_event(Agent *agent, const MigVirtEvent *event) {
-  Drain *drain = agent->drain;
+void drain_handle_event(Drains *drains, const MigVirtEvent *event) {
+  Drain *drain = drains->drain;
 
   if (!drain || drain_is_over(drain) || event->kind != MIG_VIRT_EVENT_STATE)
     return;
@@ -328,10 +330,10 @@ void drain_handle_event(Agent *agent, const MigVirtEvent *event) {
   drain_step_soon(drain);
 }
 
-bool drain_is_active(const Agent *agent) {
-  return agent->drain && !drain_is_over(agent->drain);
+bool drain_is_active(const Drains *drains) {
+  return drains->drain && !drain_is_over(drains->drain);
 }
 
-json_t *drain_to_json(const Agent *agent) {
-  return agent->drain ? drain_status_to_json(agent->drain) : NULL;
+json_t *drain_to_json(const Drains *drains) {
+  return drains->drain ? drain_status_to_json(drains->drain) : NULL;
 }

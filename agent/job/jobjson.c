@@ -424,35 +424,35 @@ static json_t *facts_to_json(const MigSettleRecord *record) {
 
 json_t *job_to_record(const Job *job, const char *boot_id) {
   json_t *wire = job_common(job);
-  json_t *agent = json_pack("{sI ss sI sI sI sI sI sI sb sb}", "seq", (json_int_t)job->seq, "boot_id",
-                            boot_id, "started_ms", (json_int_t)job->started_ms, "memory_bytes",
-                            (json_int_t)job->memory_bytes, "disk_bytes", (json_int_t)job->disk_bytes,
-                            "pending_since_usec", (json_int_t)job->pending_since_usec, "pending_since_ms",
-                            (json_int_t)job->pending_since_ms, "events_seq", (json_int_t)job->events_seq,
-                            "have_sample", (int)job->have_sample, "begun", (int)job->begun);
+  json_t *jobs = json_pack("{sI ss sI sI sI sI sI sI sb sb}", "seq", (json_int_t)job->seq, "boot_id", boot_id,
+                           "started_ms", (json_int_t)job->started_ms, "memory_bytes",
+                           (json_int_t)job->memory_bytes, "disk_bytes", (json_int_t)job->disk_bytes,
+                           "pending_since_usec", (json_int_t)job->pending_since_usec, "pending_since_ms",
+                           (json_int_t)job->pending_since_ms, "events_seq", (json_int_t)job->events_seq,
+                           "have_sample", (int)job->have_sample, "begun", (int)job->begun);
   JobContext then = {.now_ms = job->sample.now_ms};
 
   if (job->phase == MIG_PHASE_RECOVERING)
-    set_time(agent, "recovering_since_usec", job->recovery.since_usec);
+    set_time(jobs, "recovering_since_usec", job->recovery.since_usec);
   if (job_is_final(job))
-    json_object_set_new_nocheck(agent, "finished_ms", json_integer(job->finished_ms));
-  set_string(agent, "request_digest", job->request_digest);
-  set_count_if(agent, job->link_bytes_per_s > 0, "link_bytes_per_s", job->link_bytes_per_s);
+    json_object_set_new_nocheck(jobs, "finished_ms", json_integer(job->finished_ms));
+  set_string(jobs, "request_digest", job->request_digest);
+  set_count_if(jobs, job->link_bytes_per_s > 0, "link_bytes_per_s", job->link_bytes_per_s);
   if (job->have_plan) {
-    json_object_set_new_nocheck(agent, "plan", plan_to_json(&job->plan));
-    json_object_set_new_nocheck(agent, "steering", steering_to_json(&job->steering));
-    json_object_set_new_nocheck(agent, "before", facts_to_json(&job->record));
-    set_count_if(agent, job->source_id > 0, "source_id", (uint64_t)job->source_id);
-    set_count_if(agent, job->job_began_ms > 0, "job_began_ms", job->job_began_ms);
+    json_object_set_new_nocheck(jobs, "plan", plan_to_json(&job->plan));
+    json_object_set_new_nocheck(jobs, "steering", steering_to_json(&job->steering));
+    json_object_set_new_nocheck(jobs, "before", facts_to_json(&job->record));
+    set_count_if(jobs, job->source_id > 0, "source_id", (uint64_t)job->source_id);
+    set_count_if(jobs, job->job_began_ms > 0, "job_began_ms", job->job_began_ms);
   }
   if (job->lease)
-    json_object_set_new_nocheck(agent, "lease", job_lease_to_record(job->lease));
+    json_object_set_new_nocheck(jobs, "lease", job_lease_to_record(job->lease));
   json_object_set_new_nocheck(wire, "events", events_to_json(job, JOB_EVENTS_MAX));
   if (job->failure.cause != MIG_CAUSE_NONE)
     json_object_set_new_nocheck(wire, "failure", failure_to_json(&job->failure));
   if (job->have_sample)
     json_object_set_new_nocheck(wire, "progress", progress_to_json(job, &then));
-  return json_pack("{si so so}", "format", RECORD_FORMAT, "job", wire, "agent", agent);
+  return json_pack("{si so so}", "format", RECORD_FORMAT, "job", wire, "agent", jobs);
 }
 
 /* Reading a record: what is absent stays as it is. */
@@ -615,16 +615,16 @@ static void read_facts(MigSettleRecord *record, json_t *object) {
 
 /* Monotonic times mean nothing after a reboot; nothing that ran then runs now either, and what waited waits anew. For how
  * long a finished job was kept the time of day has to do then. */
-static void read_clock(Job *job, json_t *agent, const char *boot_id) {
-  bool same_boot = g_strcmp0(json_string_value(json_object_get(agent, "boot_id")), boot_id) == 0;
-  json_t *finished = json_object_get(agent, "finished_ms");
-  uint64_t since_ms = get_count(agent, "pending_since_ms");
+static void read_clock(Job *job, json_t *jobs, const char *boot_id) {
+  bool same_boot = g_strcmp0(json_string_value(json_object_get(jobs, "boot_id")), boot_id) == 0;
+  json_t *finished = json_object_get(jobs, "finished_ms");
+  uint64_t since_ms = get_count(jobs, "pending_since_ms");
   int64_t now_ms = g_get_monotonic_time() / 1000;
 
   if (same_boot) {
-    job->started_ms = get_count(agent, "started_ms");
-    job->job_began_ms = get_count(agent, "job_began_ms");
-    job->source_id = (int)MIN(get_count(agent, "source_id"), INT_MAX);
+    job->started_ms = get_count(jobs, "started_ms");
+    job->job_began_ms = get_count(jobs, "job_began_ms");
+    job->source_id = (int)MIN(get_count(jobs, "source_id"), INT_MAX);
   }
   job->pending_since_ms = same_boot && since_ms > 0 ? since_ms : (uint64_t)now_ms;
   if (same_boot && finished)
@@ -635,7 +635,7 @@ static void read_clock(Job *job, json_t *agent, const char *boot_id) {
 
 Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   json_t *wire = json_object_get(record, "job");
-  json_t *agent = json_object_get(record, "agent");
+  json_t *jobs = json_object_get(record, "agent");
   json_t *domain = json_object_get(wire, "domain");
   json_t *target = json_object_get(wire, "target");
   const char *id = json_string_value(json_object_get(wire, "id"));
@@ -660,7 +660,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->stage = (MigStage)get_enum_or_zero(wire, "stage", mig_stage_from_name);
   job->direction = (MigDirection)get_enum_or_zero(wire, "direction", mig_direction_from_name);
   if (job->direction == MIG_DIRECTION_INCOMING)
-    job->lease = job_lease_from_record(json_object_get(agent, "lease"));
+    job->lease = job_lease_from_record(json_object_get(jobs, "lease"));
   job->domain_name = get_string(domain, "name");
   uuid = get_string(domain, "uuid");
   if (uuid)
@@ -674,8 +674,8 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
     return NULL;
   }
   job->request_key = get_string(wire, "request_key");
-  job->request_digest = get_string(agent, "request_digest");
-  job->link_bytes_per_s = get_count(agent, "link_bytes_per_s");
+  job->request_digest = get_string(jobs, "request_digest");
+  job->link_bytes_per_s = get_count(jobs, "link_bytes_per_s");
   job->share_bytes_per_s = get_count(wire, "bandwidth_share_bytes_per_s");
   job->policy_name = get_string(wire, "policy_name");
   job->drain_id = get_string(wire, "drain");
@@ -689,17 +689,17 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->started_usec = (int64_t)get_count(wire, "started_usec_realtime");
   job->finished_usec = (int64_t)get_count(wire, "finished_usec_realtime");
   job->next_action = get_text(wire, "next_action");
-  job->seq = get_count(agent, "seq");
-  job->memory_bytes = get_count(agent, "memory_bytes");
-  job->disk_bytes = get_count(agent, "disk_bytes");
-  job->pending_since_usec = (int64_t)get_count(agent, "pending_since_usec");
-  job->have_sample = json_is_true(json_object_get(agent, "have_sample"));
-  read_clock(job, agent, boot_id);
-  read_plan(job, json_object_get(agent, "plan"));
-  read_steering(&job->steering, json_object_get(agent, "steering"));
-  read_facts(&job->record, json_object_get(agent, "before"));
-  job->begun = json_is_true(json_object_get(agent, "begun"));
-  job->recovery.since_usec = (int64_t)get_count(agent, "recovering_since_usec");
+  job->seq = get_count(jobs, "seq");
+  job->memory_bytes = get_count(jobs, "memory_bytes");
+  job->disk_bytes = get_count(jobs, "disk_bytes");
+  job->pending_since_usec = (int64_t)get_count(jobs, "pending_since_usec");
+  job->have_sample = json_is_true(json_object_get(jobs, "have_sample"));
+  read_clock(job, jobs, boot_id);
+  read_plan(job, json_object_get(jobs, "plan"));
+  read_steering(&job->steering, json_object_get(jobs, "steering"));
+  read_facts(&job->record, json_object_get(jobs, "before"));
+  job->begun = json_is_true(json_object_get(jobs, "begun"));
+  job->recovery.since_usec = (int64_t)get_count(jobs, "recovering_since_usec");
   if (job->phase == MIG_PHASE_RECOVERING && job->recovery.since_usec == 0)
     job->recovery.since_usec = g_get_real_time();
   read_failure(&job->failure, json_object_get(wire, "failure"));
@@ -707,7 +707,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   read_result(job, json_object_get(wire, "result"));
   read_progress(job, json_object_get(wire, "progress"));
   read_events(job, json_object_get(wire, "events"));
-  job->events_seq = get_count(agent, "events_seq");
+  job->events_seq = get_count(jobs, "events_seq");
   job->revision = get_count(wire, "revision");
   if (!job_is_final(job)) {
     /* Numbers alone raise a job's revision without a record. So it goes on from beyond all that clients can have seen, whatever

@@ -18,11 +18,11 @@
 #define GAP_POLLS  3
 #define GAP_MIN_MS 3000
 
-static uint64_t gap_ms(const Agent *agent) {
-  return MAX((uint64_t)agent->config->poll_interval_ms * GAP_POLLS, GAP_MIN_MS);
+static uint64_t gap_ms(const Jobs *jobs) {
+  return MAX((uint64_t)jobs->config->poll_interval_ms * GAP_POLLS, GAP_MIN_MS);
 }
 
-static void say(Agent *agent, const char *id, const GError *error, const char *what) {
+static void say(Jobs *jobs, const char *id, const GError *error, const char *what) {
   const LogField fields[] = {{NAMES_FIELD_JOB_ID, id}};
 
   log_message(LOG_WARNING, NAMES_MESSAGE_HISTORY_LOST, fields, G_N_ELEMENTS(fields),
@@ -31,17 +31,17 @@ static void say(Agent *agent, const char *id, const GError *error, const char *w
 }
 
 static void on_written(const char *id, const GError *error, gpointer user_data) {
-  Agent *agent = user_data;
+  Jobs *jobs = user_data;
 
-  if (error && !agent->histories_failing)
-    say(agent, id, error, "cannot be written");
-  agent->histories_failing = error != NULL;
+  if (error && !jobs->histories_failing)
+    say(jobs, id, error, "cannot be written");
+  jobs->histories_failing = error != NULL;
 }
 
 /* --- the start of the agent --- */
 
 typedef struct Sweep {
-  const Agent *agent;
+  const Jobs *jobs;
   const char *state_directory;
 } Sweep;
 
@@ -51,77 +51,77 @@ static bool is_kept(const char *id, gpointer user_data) {
   g_autofree char *name = g_strconcat(id, ".json", NULL);
   g_autofree char *path = g_build_filename(sweep->state_directory, "jobs", name, NULL);
 
-  return job_table_find_id(sweep->agent->jobs, id) || g_file_test(path, G_FILE_TEST_EXISTS);
+  return job_table_find_id(sweep->jobs->table, id) || g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-static void take_up(Agent *agent, Job *job) {
+static void take_up(Jobs *jobs, Job *job) {
   g_autoptr(GError) error = NULL;
 
   if ((job->phase != MIG_PHASE_MIGRATING && job->phase != MIG_PHASE_RECOVERING) || job->started_ms == 0)
     return;
-  job->history = history_store_load(agent->histories, job->id, &error);
+  job->history = history_store_load(jobs->histories, job->id, &error);
   if (error)
-    say(agent, job->id, error, "cannot be read");
+    say(jobs, job->id, error, "cannot be read");
 }
 
-void recorder_open(Agent *agent, const char *state_directory) {
-  const HistoryStoreHooks hooks = {on_written, agent};
-  const GPtrArray *all = job_table_all(agent->jobs);
-  Sweep sweep = {agent, state_directory};
+void recorder_open(Jobs *jobs, const char *state_directory) {
+  const HistoryStoreHooks hooks = {on_written, jobs};
+  const GPtrArray *all = job_table_all(jobs->table);
+  Sweep sweep = {jobs, state_directory};
   g_autoptr(GError) error = NULL;
 
-  agent->histories = history_store_open(state_directory, agent->context, gap_ms(agent), &hooks, &error);
-  if (!agent->histories) {
+  jobs->histories = history_store_open(state_directory, jobs->context, gap_ms(jobs), &hooks, &error);
+  if (!jobs->histories) {
     log_message(LOG_WARNING, NAMES_MESSAGE_HISTORY_LOST, NULL, 0,
                 "histories cannot be kept, and reports will lack what is older than the agent: %s",
                 error->message);
     return;
   }
-  history_store_sweep(agent->histories, is_kept, &sweep);
+  history_store_sweep(jobs->histories, is_kept, &sweep);
   for (guint i = 0; i < all->len; i++)
-    take_up(agent, all->pdata[i]);
+    take_up(jobs, all->pdata[i]);
 }
 
 /* --- while it migrates, and at its end --- */
 
-static void write_history(Agent *agent, Job *job, bool last) {
-  history_store_write(agent->histories, job->id, history_to_text(job->history, job->id), last);
+static void write_history(Jobs *jobs, Job *job, bool last) {
+  history_store_write(jobs->histories, job->id, history_to_text(job->history, job->id), last);
 }
 
-void recorder_note(Agent *agent, Job *job) {
+void recorder_note(Jobs *jobs, Job *job) {
   uint64_t now_ms = job->sample.now_ms, elapsed_ms;
 
   if (job->started_ms == 0 || now_ms < job->started_ms)
     return;
   elapsed_ms = now_ms - job->started_ms;
   if (!job->history)
-    job->history = history_new(gap_ms(agent));
+    job->history = history_new(gap_ms(jobs));
   history_add(job->history, &job->sample, elapsed_ms, job->stage);
   if (job->history_due_ms == 0)
     job->history_due_ms = now_ms + WRITE_MIN_MS;
   if (now_ms < job->history_due_ms)
     return;
-  write_history(agent, job, false);
+  write_history(jobs, job, false);
   job->history_due_ms = now_ms + CLAMP(elapsed_ms, WRITE_MIN_MS, WRITE_MAX_MS);
 }
 
-void recorder_end(Agent *agent, Job *job) {
+void recorder_end(Jobs *jobs, Job *job) {
   if (!job->history)
     return;
-  write_history(agent, job, true);
+  write_history(jobs, job, true);
   g_clear_pointer(&job->history, history_free);
 }
 
-void recorder_forget(Agent *agent, Job *job) {
+void recorder_forget(Jobs *jobs, Job *job) {
   g_clear_pointer(&job->history, history_free);
   job->history_due_ms = 0;
-  history_store_remove(agent->histories, job->id);
+  history_store_remove(jobs->histories, job->id);
 }
 
 /* --- for clients --- */
 
 typedef struct Asked {
-  Agent *agent;
+  Jobs *jobs;
   RecorderReplyFunc func;
   gpointer user_data;
   GDestroyNotify free_user_data;
@@ -138,24 +138,24 @@ static void on_read(const char *id, History *history, const GError *error, gpoin
   const Asked *asked = user_data;
 
   if (error)
-    say(asked->agent, id, error, "cannot be read");
-  asked->func(asked->agent, id, history_to_json(history), asked->user_data);
+    say(asked->jobs, id, error, "cannot be read");
+  asked->func(id, history_to_json(history), asked->user_data);
   history_free(history);
 }
 
-bool recorder_get(Agent *agent, const Job *job, RecorderReplyFunc func, gpointer user_data,
+bool recorder_get(Jobs *jobs, const Job *job, RecorderReplyFunc func, gpointer user_data,
                   GDestroyNotify free_user_data) {
   Asked *asked;
 
   /* What runs has it in memory; what never began has none. */
-  if (job->history || job->started_usec == 0 || !agent->histories) {
-    func(agent, job->id, history_to_json(job->history), user_data);
+  if (job->history || job->started_usec == 0 || !jobs->histories) {
+    func(job->id, history_to_json(job->history), user_data);
     free_user_data(user_data);
     return true;
   }
   asked = g_new0(Asked, 1);
-  *asked = (Asked){agent, func, user_data, free_user_data};
-  if (history_store_read(agent->histories, job->id, on_read, asked, asked_free))
+  *asked = (Asked){jobs, func, user_data, free_user_data};
+  if (history_store_read(jobs->histories, job->id, on_read, asked, asked_free))
     return true;
   g_free(asked);
   return false;

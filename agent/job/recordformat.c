@@ -11,15 +11,15 @@
 
 /* Format 1 had the time of day alone, by which a job that waits would time out when the clock is set. */
 static void add_pending_since_ms(json_t *record) {
-  json_t *agent = json_object_get(record, "agent");
+  json_t *jobs = json_object_get(record, "agent");
   gint64 now_ms = g_get_monotonic_time() / 1000;
-  gint64 since_usec = json_integer_value(json_object_get(agent, "pending_since_usec"));
+  gint64 since_usec = json_integer_value(json_object_get(jobs, "pending_since_usec"));
   gint64 waited_ms;
 
-  if (!json_is_object(agent) || since_usec <= 0)
+  if (!json_is_object(jobs) || since_usec <= 0)
     return;
   waited_ms = (g_get_real_time() - since_usec) / 1000;
-  json_object_set_new(agent, "pending_since_ms", json_integer(now_ms - CLAMP(waited_ms, 0, now_ms - 1)));
+  json_object_set_new(jobs, "pending_since_ms", json_integer(now_ms - CLAMP(waited_ms, 0, now_ms - 1)));
 }
 
 /* The step from each format to the next. */

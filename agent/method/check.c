@@ -7,7 +7,7 @@
 #include "agent/request/params.h"
 
 typedef struct Check {
-  Agent *agent;
+  Methods *methods;
   VarlinkCall *call;
   char *domain;
   AskedGoals asked;
@@ -27,23 +27,23 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Check, check_free)
 /* What Start would refuse is a finding here. */
 static void on_asked(const MigCheckInput *answers, const GError *error, gpointer user_data) {
   g_autoptr(Check) check = user_data;
-  const Agent *agent = check->agent;
+  const Methods *methods = check->methods;
   g_autofree MigCheckReport *report = NULL;
   MigCheckInput input;
   const Job *busy;
   Goals goals;
 
   if (error) {
-    asked_reply_lookup_error(check->agent, check->call, check->domain, error);
+    asked_reply_lookup_error(check->methods->requests, check->call, check->domain, error);
     return;
   }
-  if (!asked_find_goals(check->agent, check->call, &check->asked, answers->domain, &goals))
+  if (!asked_find_goals(check->methods->requests, check->call, &check->asked, answers->domain, &goals))
     return;
-  busy = job_table_find_active(agent->jobs, answers->domain->uuid);
+  busy = job_table_find_active(methods->jobs->table, answers->domain->uuid);
   input = *answers;
   input.policy = &goals.policy;
   input.busy_job = busy ? busy->id : NULL;
-  input.cordon = agent->cordon.on && !check->even_if_cordoned ? agent->cordon.reason : NULL;
+  input.cordon = methods->node->cordon.on && !check->even_if_cordoned ? methods->node->cordon.reason : NULL;
   report = g_new(MigCheckReport, 1);
   mig_check(&input, report);
   varlink_call_reply(check->call,
@@ -53,9 +53,9 @@ static void on_asked(const MigCheckInput *answers, const GError *error, gpointer
 }
 
 /* Those who may only read have the agent connect to where its configuration says, and to nowhere else. */
-static bool may_ask(const Agent *agent, VarlinkCall *call, const AskedTarget *target) {
+static bool may_ask(const Methods *methods, VarlinkCall *call, const AskedTarget *target) {
   if (target->name || access_allowed(varlink_call_get_peer(call), "io.handoffd.Agent.Start",
-                                     agent->config->public_read, agent->group_gid))
+                                     methods->config->public_read, methods->requests->group_gid))
     return true;
   varlink_call_permission_denied(call);
   return false;
@@ -65,14 +65,15 @@ void methods_check(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   g_autoptr(Check) check = g_new0(Check, 1);
   AskedTarget target;
 
-  check->agent = user_data;
+  check->methods = user_data;
   check->call = varlink_call_ref(call);
   check->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
   check->even_if_cordoned = json_is_true(json_object_get(parameters, "even_if_cordoned"));
-  if (!asked_take_target(check->agent, call, parameters, &target) || !may_ask(check->agent, call, &target) ||
-      !asked_take_goals(check->agent, call, parameters, &check->asked))
+  if (!asked_take_target(check->methods->requests, call, parameters, &target) ||
+      !may_ask(check->methods, call, &target) ||
+      !asked_take_goals(check->methods->requests, call, parameters, &check->asked))
     return;
-  checker_ask(check->agent->checker, check->domain, target.libvirt_uri,
-              check->agent->config->prepare_timeout_ms, on_asked, check);
+  checker_ask(check->methods->checker, check->domain, target.libvirt_uri,
+              check->methods->config->prepare_timeout_ms, on_asked, check);
   (void)g_steal_pointer(&check);
 }

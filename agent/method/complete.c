@@ -5,8 +5,8 @@
 #include "agent/request/reply.h"
 
 void methods_complete(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
-  Job *job = reply_take_job(agent, call, parameters);
+  Methods *methods = user_data;
+  Job *job = reply_take_job(methods->requests, call, parameters);
   g_autofree char *who = reply_describe_peer(call);
   const char *refusal;
   MigActionKind kind;
@@ -15,9 +15,9 @@ void methods_complete(VarlinkCall *call, json_t *parameters, gpointer user_data)
     return;
   kind = g_strcmp0(reply_get_text(parameters, "by"), "post_copy") == 0 ? MIG_ACTION_START_POST_COPY
                                                                        : MIG_ACTION_PAUSE;
-  refusal = lifecycle_complete(agent, job, kind, who);
+  refusal = lifecycle_complete(methods->mover, job, kind, who);
   if (refusal)
     reply_refuse_end(call, job, refusal);
   else
-    reply_when_saved(agent, job, call);
+    reply_when_saved(methods->requests, job, call);
 }

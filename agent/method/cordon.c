@@ -21,17 +21,18 @@ static void on_saved(const char *id, const GError *error, gpointer user_data) {
 void methods_cordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   const char *reason = reply_get_text(parameters, "reason");
   g_autofree char *by = reply_describe_peer(call);
-  Agent *agent = user_data;
+  Methods *methods = user_data;
 
   if (reason && strlen(reason) > REASON_MAX) {
     varlink_call_invalid_parameter(call, "reason");
     return;
   }
-  cordon_begin(agent, reason, by, on_saved, varlink_call_ref(call));
+  cordon_begin(methods->node, reason, by, on_saved, varlink_call_ref(call));
 }
 
 void methods_uncordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   g_autofree char *by = reply_describe_peer(call);
+  const Methods *methods = user_data;
 
-  cordon_end(user_data, by, on_saved, varlink_call_ref(call));
+  cordon_end(methods->node, by, on_saved, varlink_call_ref(call));
 }

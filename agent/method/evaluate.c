@@ -5,7 +5,7 @@
 #include "agent/node/evaluate.h"
 
 void methods_evaluate(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  const Agent *agent = user_data;
+  const Methods *methods = user_data;
 
-  evaluator_answer(agent->evaluator, call, parameters);
+  evaluator_answer(methods->node->evaluator, call, parameters);
 }

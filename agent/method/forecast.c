@@ -8,7 +8,7 @@
 #include "agent/request/reply.h"
 
 typedef struct Outlook {
-  Agent *agent;
+  Methods *methods;
   VarlinkCall *call;
   char *domain;
   AskedGoals asked;
@@ -53,7 +53,7 @@ static json_t *outlook_to_json(const Outlook *outlook, const MigDomainFacts *fac
 
 /* Alone it would have all of MaxBandwidth=. */
 static void take_policy(Outlook *outlook, const MigPolicy *policy) {
-  uint64_t max = outlook->agent->config->max_bandwidth_bytes_per_s;
+  uint64_t max = outlook->methods->config->max_bandwidth_bytes_per_s;
   uint64_t own = mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
 
   outlook->policy = *policy;
@@ -76,10 +76,11 @@ static void on_measured(const LookupAnswer *answer, const GError *error, gpointe
   Goals goals;
 
   if (error) {
-    asked_reply_lookup_error(outlook->agent, outlook->call, outlook->domain, error);
+    asked_reply_lookup_error(outlook->methods->requests, outlook->call, outlook->domain, error);
     return;
   }
-  if (!asked_resolve_goals(outlook->agent, outlook->call, &outlook->asked, &answer->facts, &goals))
+  if (!asked_resolve_goals(outlook->methods->requests, outlook->call, &outlook->asked, &answer->facts,
+                           &goals))
     return;
   take_policy(outlook, &goals.policy);
   if (!has_bandwidth(outlook)) {
@@ -115,15 +116,15 @@ void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data)
   AskedTarget target;
   Goals goals;
 
-  outlook->agent = user_data;
+  outlook->methods = user_data;
   outlook->call = varlink_call_ref(call);
   outlook->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
-  if (!asked_take_target(outlook->agent, call, parameters, &target) ||
-      !asked_take_goals(outlook->agent, call, parameters, &outlook->asked))
+  if (!asked_take_target(outlook->methods->requests, call, parameters, &target) ||
+      !asked_take_goals(outlook->methods->requests, call, parameters, &outlook->asked))
     return;
-  config = outlook->agent->config;
+  config = outlook->methods->config;
   outlook->target_uri = g_strdup(target.libvirt_uri);
-  link_recall(outlook->agent, target.libvirt_uri, &outlook->link);
+  link_recall(outlook->methods->mover, target.libvirt_uri, &outlook->link);
   if (bandwidth > 0)
     outlook->link.bandwidth_bytes_per_s = (uint64_t)bandwidth;
   goals_resolve(config, config_find_policy(config, outlook->asked.policy_name), &outlook->asked.over, NULL,
@@ -133,6 +134,6 @@ void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data)
     refuse_without_bandwidth(outlook);
     return;
   }
-  lookup_domain(outlook->agent->lookup, outlook->domain, true, on_measured, outlook);
+  lookup_domain(outlook->methods->lookup, outlook->domain, true, on_measured, outlook);
   (void)g_steal_pointer(&outlook);
 }

@@ -6,30 +6,45 @@
 #include "agent/request/reply.h"
 #include "agent/request/view.h"
 
-static void on_samples(Agent *agent, const char *id, json_t *samples, gpointer user_data) {
-  Job *job = job_table_find_id(agent->jobs, id);
-  VarlinkCall *call = user_data;
+typedef struct Question {
+  const Methods *methods;
+  VarlinkCall *call;
+} Question;
+
+static void question_free(gpointer data) {
+  Question *question = data;
+
+  varlink_call_unref(question->call);
+  g_free(question);
+}
+
+static void on_samples(const char *id, json_t *samples, gpointer user_data) {
+  const Question *question = user_data;
+  Job *job = job_table_find_id(question->methods->jobs->table, id);
   json_t *reply;
 
   if (!job) {
     json_decref(samples);
-    reply_error(call, "NoSuchJob", json_pack("{ss}", "job", id));
+    reply_error(question->call, "NoSuchJob", json_pack("{ss}", "job", id));
     return;
   }
-  reply = view_job_reply(agent, job, JOB_VIEW_FULL);
+  reply = view_job_reply(question->methods->requests, job, JOB_VIEW_FULL);
   json_object_set_new(reply, "samples", samples);
-  varlink_call_reply(call, reply, false);
+  varlink_call_reply(question->call, reply, false);
 }
 
 void methods_get_history(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
-  Job *job = reply_take_job(agent, call, parameters);
+  Methods *methods = user_data;
+  Job *job = reply_take_job(methods->requests, call, parameters);
+  Question *question;
 
   if (!job)
     return;
-  if (!recorder_get(agent, job, on_samples, varlink_call_ref(call), (GDestroyNotify)varlink_call_unref)) {
+  question = g_new0(Question, 1);
+  *question = (Question){methods, varlink_call_ref(call)};
+  if (!recorder_get(methods->jobs, job, on_samples, question, question_free)) {
     /* More wait for the disk than there may be connections of one user: it hangs. */
     reply_error(call, "TooManyConnections", json_pack("{si}", "limit", HISTORY_READS_MAX));
-    varlink_call_unref(call);
+    question_free(question);
   }
 }

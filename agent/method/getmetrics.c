@@ -5,8 +5,8 @@
 #include "agent/request/reply.h"
 
 void methods_get_metrics(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
-  g_autofree char *text = metrics_text(agent, reply_may_read_jobs(agent, call));
+  Methods *methods = user_data;
+  g_autofree char *text = metrics_text(methods->node, reply_may_read_jobs(methods->requests, call));
 
   varlink_call_reply(call, json_pack("{ss}", "text", text), false);
 }

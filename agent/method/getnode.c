@@ -3,6 +3,7 @@
 #include "agent/method/methods.h"
 
 #include "agent/job/jobjson.h"
+#include "agent/move/hangs.h"
 #include "agent/move/incoming.h"
 #include "agent/request/reply.h"
 #include <inttypes.h>
@@ -27,8 +28,8 @@ static json_t *config_targets(const Config *config) {
 }
 
 /* Leases that wait for what is to come are in no queue. */
-static unsigned count_leases(const Agent *agent) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+static unsigned count_leases(const Methods *methods) {
+  const GPtrArray *all = job_table_all(methods->jobs->table);
   unsigned n = 0;
 
   for (guint i = 0; i < all->len; i++) {
@@ -40,28 +41,29 @@ static unsigned count_leases(const Agent *agent) {
 }
 
 void methods_get_node(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
-  const HypervisorState *state = hypervisor_get_state(agent->hypervisor);
-  const Config *config = agent->config;
+  Methods *methods = user_data;
+  const HypervisorState *state = hypervisor_get_state(methods->mover->hypervisor);
+  const Config *config = methods->config;
   json_t *policies = json_array();
   json_t *warnings = json_array();
-  g_autofree char *incoming_at = incoming_uri(agent);
+  g_autofree char *incoming_at = incoming_uri(methods->mover);
   uint64_t reserved_bytes;
-  unsigned incoming = incoming_count(agent, &reserved_bytes);
+  unsigned incoming = incoming_count(methods->mover, &reserved_bytes);
   json_t *node, *changes;
 
   for (guint i = 0; i < config->policies->len; i++)
     json_array_append_new(policies, json_string(((ConfigPolicy *)config->policies->pdata[i])->name));
   for (guint i = 0; i < config->warnings->len; i++)
     json_array_append_new(warnings, json_string(config->warnings->pdata[i]));
-  node = json_pack("{ss ss ss sb si si si si so so so so sI}", "hostname", agent->hostname, "agent_version",
-                   HANDOFFD_VERSION, "libvirt_uri", hypervisor_get_uri(agent->hypervisor),
-                   "libvirt_reachable", (int)state->reachable, "max_outgoing", (int)config->max_outgoing,
-                   "outgoing_running", (int)job_queue_count_running(agent->queue), "pending",
-                   (int)(job_table_count_pending(agent->jobs) - count_leases(agent)), "finished_kept",
-                   (int)job_table_count_final(agent->jobs), "targets", config_targets(config), "policy",
-                   policy_to_json(&config->node_policy.policy), "policies", policies, "warnings", warnings,
-                   "started_usec_realtime", (json_int_t)agent->started_usec);
+  node = json_pack(
+      "{ss ss ss sb si si si si so so so so sI}", "hostname", methods->mover->hostname, "agent_version",
+      HANDOFFD_VERSION, "libvirt_uri", hypervisor_get_uri(methods->mover->hypervisor), "libvirt_reachable",
+      (int)state->reachable, "max_outgoing", (int)config->max_outgoing, "outgoing_running",
+      (int)job_queue_count_running(methods->jobs->queue), "pending",
+      (int)(job_table_count_pending(methods->jobs->table) - count_leases(methods)), "finished_kept",
+      (int)job_table_count_final(methods->jobs->table), "targets", config_targets(config), "policy",
+      policy_to_json(&config->node_policy.policy), "policies", policies, "warnings", warnings,
+      "started_usec_realtime", (json_int_t)methods->node->started_usec);
   json_object_set_new(node, "max_incoming", json_integer(config->max_incoming));
   json_object_set_new(node, "incoming", json_integer(incoming));
   json_object_set_new(node, "reserved_bytes", json_integer((json_int_t)reserved_bytes));
@@ -76,16 +78,16 @@ void methods_get_node(VarlinkCall *call, json_t *parameters, gpointer user_data)
   if (config->max_bandwidth_bytes_per_s > 0)
     json_object_set_new(node, "max_bandwidth_bytes_per_s",
                         json_integer((json_int_t)config->max_bandwidth_bytes_per_s));
-  changes = evaluator_count_to_json(agent->evaluator);
+  changes = evaluator_count_to_json(methods->node->evaluator);
   if (changes)
     json_object_set_new(node, "pending_changes", changes);
-  if (agent->cordon.on)
-    json_object_set_new(node, "cordon", cordon_to_json(&agent->cordon));
-  if (agent->drain)
-    json_object_set_new(node, "drain", drain_to_json(agent));
-  if (hangs_count(agent->hangs) > 0 && reply_may_read_jobs(agent, call))
-    json_object_set_new(node, "hanging", hangs_to_json(agent->hangs, NULL));
-  if (damaged_count(agent->damaged) > 0 && reply_may_read_jobs(agent, call))
-    json_object_set_new(node, "damaged_records", damaged_to_json(agent->damaged));
+  if (methods->node->cordon.on)
+    json_object_set_new(node, "cordon", cordon_to_json(&methods->node->cordon));
+  if (methods->drains->drain)
+    json_object_set_new(node, "drain", drain_to_json(methods->drains));
+  if (hangs_count(methods->mover->hangs) > 0 && reply_may_read_jobs(methods->requests, call))
+    json_object_set_new(node, "hanging", hangs_to_json(methods->mover->hangs, NULL));
+  if (damaged_count(methods->jobs->damaged) > 0 && reply_may_read_jobs(methods->requests, call))
+    json_object_set_new(node, "damaged_records", damaged_to_json(methods->jobs->damaged));
   varlink_call_reply(call, node, false);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct Question {
-  Agent *agent;
+  Methods *methods;
   VarlinkCall *call;
   char *domain; /* or NULL */
   AskedGoals asked;
@@ -65,13 +65,13 @@ static gint compare_names(gconstpointer a, gconstpointer b) {
 
 /* `facts` may be NULL. */
 static void answer(const Question *question, const MigDomainFacts *facts) {
-  const Config *config = question->agent->config;
+  const Config *config = question->methods->config;
   MigMatchFacts match_facts = facts ? asked_match_facts(facts) : (MigMatchFacts){0};
   g_autoptr(GPtrArray) sorted = g_ptr_array_new();
   json_t *goals_json, *policies, *reply;
   Goals goals;
 
-  if (!asked_resolve_goals(question->agent, question->call, &question->asked, facts, &goals))
+  if (!asked_resolve_goals(question->methods->requests, question->call, &question->asked, facts, &goals))
     return;
   goals_json = json_array();
   policies = json_array();
@@ -93,7 +93,7 @@ static void on_domain(const LookupAnswer *found, const GError *error, gpointer u
   g_autoptr(Question) question = user_data;
 
   if (error)
-    asked_reply_lookup_error(question->agent, question->call, question->domain, error);
+    asked_reply_lookup_error(question->methods->requests, question->call, question->domain, error);
   else
     answer(question, &found->facts);
 }
@@ -101,15 +101,15 @@ static void on_domain(const LookupAnswer *found, const GError *error, gpointer u
 void methods_get_policy(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   g_autoptr(Question) question = g_new0(Question, 1);
 
-  question->agent = user_data;
+  question->methods = user_data;
   question->call = varlink_call_ref(call);
   question->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
-  if (!asked_take_goals(question->agent, call, parameters, &question->asked))
+  if (!asked_take_goals(question->methods->requests, call, parameters, &question->asked))
     return;
   if (!question->domain) {
     answer(question, NULL);
     return;
   }
-  lookup_domain(question->agent->lookup, question->domain, false, on_domain, question);
+  lookup_domain(question->methods->lookup, question->domain, false, on_domain, question);
   (void)g_steal_pointer(&question);
 }

@@ -7,10 +7,10 @@
 #include <string.h>
 
 void methods_list(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
+  Methods *methods = user_data;
   json_t *phases = json_object_get(parameters, "phases");
   const char *domain = reply_get_text(parameters, "domain");
-  const GPtrArray *all = job_table_all(agent->jobs);
+  const GPtrArray *all = job_table_all(methods->jobs->table);
   bool wanted[MIG_PHASE_COUNT];
   json_t *jobs = json_array();
   json_t *phase;
@@ -27,7 +27,7 @@ void methods_list(VarlinkCall *call, json_t *parameters, gpointer user_data) {
         (domain && strcmp(domain, job->domain_name) != 0 &&
          g_ascii_strcasecmp(domain, job->domain_uuid) != 0))
       continue;
-    json_array_append_new(jobs, view_summary(agent, job));
+    json_array_append_new(jobs, view_summary(methods->requests, job));
   }
   varlink_call_reply(call, json_pack("{so}", "jobs", jobs), false);
 }

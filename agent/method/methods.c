@@ -19,7 +19,7 @@
 
 /* --- the table --- */
 
-static const VarlinkMethod methods[] = {
+static const VarlinkMethod table[] = {
     {"Start", methods_start, false},
     {"Prepare", methods_prepare, false},
     {"Release", methods_release, false},
@@ -45,9 +45,9 @@ static const VarlinkMethod methods[] = {
 };
 
 /* The journal's message of a refusal, unless there were many. */
-static void tell_denial(Agent *agent, const VarlinkPeer *peer, const char *method) {
+static void tell_denial(Methods *methods, const VarlinkPeer *peer, const char *method) {
   unsigned untold;
-  bool tell = denials_note(agent->denials, peer->uid, clock_now_ms(), &untold);
+  bool tell = denials_note(methods->requests->denials, peer->uid, clock_now_ms(), &untold);
 
   if (untold > 0)
     log_message(LOG_NOTICE, NAMES_MESSAGE_ACCESS_DENIED, NULL, 0,
@@ -62,27 +62,27 @@ static void tell_denial(Agent *agent, const VarlinkPeer *peer, const char *metho
 
   log_message(LOG_NOTICE, NAMES_MESSAGE_ACCESS_DENIED, fields, G_N_ELEMENTS(fields),
               "uid %s (pid %s) may not call %s: it is neither root nor in the group %s", uid, pid, method,
-              agent->config->group);
+              methods->config->group);
 }
 
 static bool authorize(const VarlinkPeer *peer, const char *method, gpointer user_data) {
-  Agent *agent = user_data;
+  Methods *methods = user_data;
 
-  if (access_allowed(peer, method, agent->config->public_read, agent->group_gid))
+  if (access_allowed(peer, method, methods->config->public_read, methods->requests->group_gid))
     return true;
-  tell_denial(agent, peer, method);
+  tell_denial(methods, peer, method);
   return false;
 }
 
 static VarlinkTrust trust(const VarlinkPeer *peer, gpointer user_data) {
-  const Agent *agent = user_data;
+  const Methods *methods = user_data;
 
-  return access_is_trusted(peer, agent->group_gid) ? VARLINK_TRUSTED : VARLINK_STRANGER;
+  return access_is_trusted(peer, methods->requests->group_gid) ? VARLINK_TRUSTED : VARLINK_STRANGER;
 }
 
-bool methods_register(Agent *agent, GError **error) {
-  varlink_server_set_authorize(agent->server, authorize, agent);
-  varlink_server_set_trust(agent->server, trust, agent);
-  return varlink_server_add_interface(agent->server, io_handoffd_Agent_varlink, methods,
-                                      G_N_ELEMENTS(methods), agent, error);
+bool methods_register(Methods *methods, GError **error) {
+  varlink_server_set_authorize(methods->requests->server, authorize, methods);
+  varlink_server_set_trust(methods->requests->server, trust, methods);
+  return varlink_server_add_interface(methods->requests->server, io_handoffd_Agent_varlink, table,
+                                      G_N_ELEMENTS(table), methods, error);
 }

@@ -2,10 +2,24 @@
 /* The methods of io.handoffd.Agent: each has a file of its name, but for Uncordon and Release, which stand with what they undo. */
 #pragma once
 
-#include "agent/daemon/agent.h"
+#include "agent/drain/drains.h"
+#include "agent/libvirtd/lookup.h"
+#include "agent/libvirtd/survey-pool.h"
+
+/* What they work with. Main thread only. */
+typedef struct Methods {
+  Jobs *jobs;
+  Mover *mover;
+  Requests *requests;
+  Node *node;
+  Drains *drains;
+  const Config *config;
+  Lookup *lookup;
+  Checker *checker;
+} Methods;
 
 /* Serves the interface on the agent's server. */
-bool methods_register(Agent *agent, GError **error);
+bool methods_register(Methods *methods, GError **error);
 
 void methods_abort(VarlinkCall *call, json_t *parameters, gpointer user_data);
 void methods_abort_drain(VarlinkCall *call, json_t *parameters, gpointer user_data);

@@ -36,7 +36,7 @@ typedef struct Survey {
 } Survey;
 
 typedef struct Prepare {
-  Agent *agent;
+  Methods *methods;
   VarlinkCall *call;
   bool counted;
   RequestKey key;
@@ -63,7 +63,7 @@ static void prepare_free(Prepare *prepare) {
   if (!prepare)
     return;
   if (prepare->counted)
-    prepare->agent->starting--;
+    prepare->methods->jobs->starting--;
   g_clear_pointer(&prepare->call, varlink_call_unref);
   request_key_clear(&prepare->key);
   caller_free(prepare->caller);
@@ -128,12 +128,12 @@ static bool is_room_code(const char *code) {
   return strcmp(code, "TARGET_MEMORY") == 0 || strcmp(code, "MEMORY_TIGHT") == 0;
 }
 
-static void add_findings(const Agent *agent, Job *job, const MigCheckReport *report, unsigned incoming,
+static void add_findings(const Methods *methods, Job *job, const MigCheckReport *report, unsigned incoming,
                          uint64_t reserved_bytes) {
-  unsigned max_incoming = agent->config->max_incoming;
+  unsigned max_incoming = methods->config->max_incoming;
 
   job_clear_findings(job);
-  if (agent->host_down.on)
+  if (methods->mover->host_going_down)
     job_add_finding(job, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN), true, true, "This node goes down.",
                     "Name another target, or wait until it is up again.");
   if (mig_admit_incoming(incoming, max_incoming, false) != MIG_ADMISSION_START) {
@@ -193,8 +193,8 @@ static Job *make_job(Prepare *prepare, const MigDomainFacts *domain, const Goals
   job->domain_name = job_copy_text(domain->name);
   g_strlcpy(job->domain_uuid, domain->uuid, sizeof job->domain_uuid);
   job->memory_bytes = domain->memory_bytes;
-  job->target_uri = incoming_uri(prepare->agent);
-  job->migrate_uri = g_strdup(prepare->agent->config->incoming_migrate_uri);
+  job->target_uri = incoming_uri(prepare->methods->mover);
+  job->migrate_uri = g_strdup(prepare->methods->config->incoming_migrate_uri);
   job->policy = goals->policy;
   memcpy(job->policy_sources, goals->sources, sizeof job->policy_sources);
   job->policy_name = g_strdup(prepare->asked.policy_name);
@@ -207,15 +207,15 @@ static Job *make_job(Prepare *prepare, const MigDomainFacts *domain, const Goals
   return job;
 }
 
-static void on_ready(Agent *agent, Job *job, const GError *error, gpointer user_data) {
+static void on_ready(Job *job, const GError *error, gpointer user_data) {
   g_autoptr(Prepare) prepare = user_data;
 
   if (error)
     reply_error(prepare->call, "StoreFailed", json_pack("{ss}", "message", error->message));
   else if (job && job->failure.cause != MIG_CAUSE_NONE)
-    incoming_refuse(prepare->call, job);
+    request_refuse_lease(prepare->call, job);
   else if (job)
-    accept_reply(agent, prepare->call, job, true);
+    request_reply(prepare->methods->requests, prepare->call, job, true);
 }
 
 static void reply_unavailable(VarlinkCall *call, const char *uri, const GError *error) {
@@ -224,7 +224,7 @@ static void reply_unavailable(VarlinkCall *call, const char *uri, const GError *
 
 /* False: it was answered. */
 static bool has_facts(Prepare *prepare, const Survey *survey, const GError *error) {
-  const char *here = hypervisor_get_uri(prepare->agent->hypervisor);
+  const char *here = hypervisor_get_uri(prepare->methods->mover->hypervisor);
 
   /* Which of the two hangs is the thread's to know, and it sits there. */
   if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT)) {
@@ -251,7 +251,7 @@ static bool has_facts(Prepare *prepare, const Survey *survey, const GError *erro
 }
 
 static bool is_free(Prepare *prepare, const MigDomainFacts *domain) {
-  Job *busy = job_table_find_active(prepare->agent->jobs, domain->uuid);
+  Job *busy = job_table_find_active(prepare->methods->jobs->table, domain->uuid);
 
   if (busy)
     reply_error(prepare->call, "DomainBusy", json_pack("{ss ss}", "domain", domain->name, "job", busy->id));
@@ -269,7 +269,7 @@ static bool goals_fit(Prepare *prepare, const Goals *goals) {
 
 static void on_survey(gpointer task, const GError *error, gpointer user_data) {
   g_autoptr(Prepare) prepare = user_data;
-  Agent *agent = prepare->agent;
+  Methods *methods = prepare->methods;
   Survey *survey = task;
   g_autofree MigCheckReport *report = NULL; /* too large for the stack */
   uint64_t reserved_bytes;
@@ -279,23 +279,25 @@ static void on_survey(gpointer task, const GError *error, gpointer user_data) {
   Goals goals;
   Job *job;
 
-  if (!has_facts(prepare, survey, error) || accept_answer_known(agent, prepare->call, &prepare->key))
+  if (!has_facts(prepare, survey, error) ||
+      request_answer_known(methods->requests, prepare->call, &prepare->key))
     return;
   precheck = survey->precheck;
-  if (!is_free(prepare, &precheck->domain) || cordon_refuse(agent, prepare->call) ||
-      !asked_resolve_goals(agent, prepare->call, &prepare->asked, &precheck->domain, &goals) ||
+  if (!is_free(prepare, &precheck->domain) || cordon_refuse(methods->node, prepare->call) ||
+      !asked_resolve_goals(methods->requests, prepare->call, &prepare->asked, &precheck->domain, &goals) ||
       !goals_fit(prepare, &goals))
     return;
-  incoming = incoming_count(agent, &reserved_bytes);
+  incoming = incoming_count(methods->mover, &reserved_bytes);
   if (precheck->target.free_bytes != UINT64_MAX)
     precheck->target.free_bytes -= MIN(precheck->target.free_bytes, reserved_bytes);
   place_disks(precheck, &goals.policy);
-  input = (MigCheckInput){.target_uri = hypervisor_get_uri(agent->hypervisor), .policy = &goals.policy};
+  input =
+      (MigCheckInput){.target_uri = hypervisor_get_uri(methods->mover->hypervisor), .policy = &goals.policy};
   precheck_fill(precheck, &input);
   report = g_new0(MigCheckReport, 1);
   mig_check(&input, report);
   job = make_job(prepare, &precheck->domain, &goals);
-  add_findings(agent, job, report, incoming, reserved_bytes);
+  add_findings(methods, job, report, incoming, reserved_bytes);
   if (is_refused(job)) {
     reply_error(prepare->call, "Refused", json_pack("{so}", "findings", job_findings_to_json(job)));
     job_free(job);
@@ -303,9 +305,9 @@ static void on_survey(gpointer task, const GError *error, gpointer user_data) {
   }
   if (prepare->make_disks)
     plan_images(job, precheck);
-  agent->starting--;
+  methods->jobs->starting--;
   prepare->counted = false;
-  incoming_accept(agent, job, on_ready, g_steal_pointer(&prepare));
+  incoming_accept(methods->mover, job, on_ready, g_steal_pointer(&prepare));
 }
 
 /* --- what can be said at once --- */
@@ -314,7 +316,7 @@ static bool take_source(Prepare *prepare, json_t *parameters) {
   const char *source = json_string_value(json_object_get(parameters, "source"));
   AskedTarget place;
 
-  if (!asked_find_place(prepare->agent, prepare->call, source, &place))
+  if (!asked_find_place(prepare->methods->requests, prepare->call, source, &place))
     return false;
   prepare->source = g_strdup(source);
   prepare->source_uri = g_strdup(place.libvirt_uri);
@@ -325,7 +327,7 @@ static bool take_timeout(Prepare *prepare, json_t *parameters) {
   json_t *value = json_object_get(parameters, "timeout_s");
   json_int_t seconds = json_integer_value(value);
 
-  prepare->timeout_ms = prepare->agent->config->lease_timeout_ms;
+  prepare->timeout_ms = prepare->methods->config->lease_timeout_ms;
   if (!json_is_integer(value))
     return true;
   if (seconds < 1 || seconds > TIMEOUT_MAX_S) {
@@ -338,46 +340,48 @@ static bool take_timeout(Prepare *prepare, json_t *parameters) {
 
 void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   g_autoptr(Prepare) prepare = g_new0(Prepare, 1);
-  Agent *agent = user_data;
+  Methods *methods = user_data;
   Survey *survey;
 
-  prepare->agent = agent;
-  agent->starting++;
+  prepare->methods = methods;
+  methods->jobs->starting++;
   prepare->counted = true;
   prepare->call = varlink_call_ref(call);
   prepare->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
   prepare->make_disks = json_is_true(json_object_get(parameters, "make_disks"));
-  if (!request_key_take(call, parameters, &prepare->key) || accept_answer_known(agent, call, &prepare->key) ||
-      cordon_refuse(agent, call) || !take_source(prepare, parameters) || !take_timeout(prepare, parameters) ||
-      !asked_take_goals(agent, call, parameters, &prepare->asked) || !accept_has_room(agent, call))
+  if (!request_key_take(call, parameters, &prepare->key) ||
+      request_answer_known(methods->requests, call, &prepare->key) || cordon_refuse(methods->node, call) ||
+      !take_source(prepare, parameters) || !take_timeout(prepare, parameters) ||
+      !asked_take_goals(methods->requests, call, parameters, &prepare->asked) ||
+      !request_has_room(methods->requests, call))
     return;
   prepare->caller = caller_new(varlink_call_get_peer(call));
   survey = g_new0(Survey, 1);
   survey->source_uri = g_strdup(prepare->source_uri);
   survey->domain = g_strdup(prepare->domain);
-  survey->connect_timeout_ms = agent->config->connect_timeout_ms;
+  survey->connect_timeout_ms = methods->config->connect_timeout_ms;
   survey->precheck = precheck_new();
-  errands_run(agent->errands,
+  errands_run(methods->mover->errands,
               &(Errand){.run = run_survey,
                         .task = survey,
                         .free_task = survey_free,
                         /* Beside what an errand has anyway. */
-                        .extra_ms = SURVEY_MS - MIN(SURVEY_MS, agent->config->connect_timeout_ms)},
+                        .extra_ms = SURVEY_MS - MIN(SURVEY_MS, methods->config->connect_timeout_ms)},
               on_survey, g_steal_pointer(&prepare));
 }
 
 void methods_release(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   const char *text = json_string_value(json_object_get(parameters, "lease"));
   g_autoptr(Caller) caller = caller_new(varlink_call_get_peer(call));
-  Agent *agent = user_data;
-  Job *job = reply_find_job(agent, call, text);
+  Methods *methods = user_data;
+  Job *job = reply_find_job(methods->requests, call, text);
 
   if (!job)
     return;
   if (!job->lease)
     reply_error(call, "NoSuchJob", json_pack("{ss}", "job", text));
-  else if (job_is_final(job) || incoming_release(agent, job, caller))
-    reply_when_saved(agent, job, call);
+  else if (job_is_final(job) || incoming_release(methods->mover, job, caller))
+    reply_when_saved(methods->requests, job, call);
   else
     reply_refuse_abort(call, job, LIFECYCLE_ABORT_INCOMING);
 }

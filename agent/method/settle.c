@@ -5,16 +5,17 @@
 #include "agent/request/reply.h"
 
 void methods_settle(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
-  Job *job = reply_take_job(agent, call, parameters);
+  Methods *methods = user_data;
+  Job *job = reply_take_job(methods->requests, call, parameters);
   g_autofree char *who = reply_describe_peer(call);
   const char *refusal;
 
   if (!job)
     return;
-  refusal = lifecycle_settle(agent, job, json_is_true(json_object_get(parameters, "ran_at_target")), who);
+  refusal =
+      lifecycle_settle(methods->mover, job, json_is_true(json_object_get(parameters, "ran_at_target")), who);
   if (refusal)
     reply_refuse_end(call, job, refusal);
   else
-    reply_when_saved(agent, job, call);
+    reply_when_saved(methods->requests, job, call);
 }

@@ -17,7 +17,7 @@
 #include <string.h>
 
 typedef struct Start {
-  Agent *agent;
+  Methods *methods;
   VarlinkCall *call;
   bool counted; /* in Agent.starting: no job of it is in the table yet */
   char *domain;
@@ -35,7 +35,7 @@ static void start_free(Start *start) {
   if (!start)
     return;
   if (start->counted)
-    start->agent->starting--;
+    start->methods->jobs->starting--;
   g_clear_pointer(&start->call, varlink_call_unref);
   g_free(start->domain);
   g_free(start->target_name);
@@ -57,7 +57,7 @@ static const char *get_text(json_t *parameters, const char *key) {
 static bool take_target(Start *start, json_t *parameters) {
   AskedTarget target;
 
-  if (!asked_take_target(start->agent, start->call, parameters, &target))
+  if (!asked_take_target(start->methods->requests, start->call, parameters, &target))
     return false;
   start->target_name = g_strdup(target.name);
   start->target_uri = g_strdup(target.libvirt_uri);
@@ -67,18 +67,18 @@ static bool take_target(Start *start, json_t *parameters) {
 
 /* Those who empty the node go on. */
 static bool refuse_if_cordoned(const Start *start) {
-  return !start->even_if_cordoned && cordon_refuse(start->agent, start->call);
+  return !start->even_if_cordoned && cordon_refuse(start->methods->node, start->call);
 }
 
 /* --- after the waits --- */
 
-static void on_accepted(Agent *agent, Job *job, const GError *error, gpointer user_data) {
+static void on_accepted(Job *job, const GError *error, gpointer user_data) {
   g_autoptr(Start) start = user_data;
 
   if (error)
     reply_error(start->call, "StoreFailed", json_pack("{ss}", "message", error->message));
   else
-    accept_reply(agent, start->call, job, true);
+    request_reply(start->methods->requests, start->call, job, true);
 }
 
 static Job *make_job(Start *start, const MigDomainFacts *facts, const Goals *goals) {
@@ -109,26 +109,26 @@ static void on_domain(const LookupAnswer *answer, const GError *error, gpointer 
 static void look_up(gpointer user_data) {
   Start *start = user_data;
 
-  lookup_domain(start->agent->lookup, start->domain, false, on_domain, start);
+  lookup_domain(start->methods->lookup, start->domain, false, on_domain, start);
 }
 
 static void on_domain(const LookupAnswer *answer, const GError *error, gpointer user_data) {
   g_autoptr(Start) start = user_data;
-  Agent *agent = start->agent;
+  Methods *methods = start->methods;
   Goals goals;
   Job *busy;
 
   if (error) {
-    asked_reply_lookup_error(agent, start->call, start->domain, error);
+    asked_reply_lookup_error(methods->requests, start->call, start->domain, error);
     return;
   }
-  if (accept_answer_known(agent, start->call, &start->key))
+  if (request_answer_known(methods->requests, start->call, &start->key))
     return;
-  busy = job_table_find_active(agent->jobs, answer->facts.uuid);
+  busy = job_table_find_active(methods->jobs->table, answer->facts.uuid);
   /* It may just have come, and its job not know it yet. */
   if (busy && busy->lease && !start->looked) {
     start->looked = true;
-    incoming_look(agent, busy, look_up, g_steal_pointer(&start), start_free_notify);
+    incoming_look(methods->mover, busy, look_up, g_steal_pointer(&start), start_free_notify);
     return;
   }
   if (busy) {
@@ -137,27 +137,28 @@ static void on_domain(const LookupAnswer *answer, const GError *error, gpointer 
     return;
   }
   if (refuse_if_cordoned(start) ||
-      !asked_resolve_goals(agent, start->call, &start->asked, &answer->facts, &goals))
+      !asked_resolve_goals(methods->requests, start->call, &start->asked, &answer->facts, &goals))
     return;
-  agent->starting--;
+  methods->jobs->starting--;
   start->counted = false;
-  lifecycle_accept(agent, make_job(start, &answer->facts, &goals), on_accepted, start);
+  lifecycle_accept(methods->mover, make_job(start, &answer->facts, &goals), on_accepted, start);
   (void)g_steal_pointer(&start);
 }
 
 void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   g_autoptr(Start) start = g_new0(Start, 1);
 
-  start->agent = user_data;
-  start->agent->starting++;
+  start->methods = user_data;
+  start->methods->jobs->starting++;
   start->counted = true;
   start->call = varlink_call_ref(call);
   start->domain = g_strdup(get_text(parameters, "domain"));
   start->even_if_cordoned = json_is_true(json_object_get(parameters, "even_if_cordoned"));
   if (!request_key_take(call, parameters, &start->key) ||
-      accept_answer_known(start->agent, call, &start->key) || refuse_if_cordoned(start) ||
-      !take_target(start, parameters) || !asked_take_goals(start->agent, call, parameters, &start->asked) ||
-      !accept_has_room(start->agent, call))
+      request_answer_known(start->methods->requests, call, &start->key) || refuse_if_cordoned(start) ||
+      !take_target(start, parameters) ||
+      !asked_take_goals(start->methods->requests, call, parameters, &start->asked) ||
+      !request_has_room(start->methods->requests, call))
     return;
   start->caller = caller_new(varlink_call_get_peer(call));
   look_up(g_steal_pointer(&start));

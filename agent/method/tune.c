@@ -6,8 +6,8 @@
 #include "agent/request/reply.h"
 
 void methods_tune(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
-  Job *job = reply_take_job(agent, call, parameters);
+  Methods *methods = user_data;
+  Job *job = reply_take_job(methods->requests, call, parameters);
   g_autofree char *who = reply_describe_peer(call);
   const char *key = NULL;
   MigPolicy changes, merged;
@@ -33,7 +33,7 @@ void methods_tune(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   mig_policy_merge(&merged, &changes);
   if (reply_refuse_conflict(call, &merged))
     return;
-  if (!lifecycle_tune(agent, job, &changes, who, &key)) {
+  if (!lifecycle_tune(methods->mover, job, &changes, who, &key)) {
     g_snprintf(message, sizeof message,
                "cannot be changed any more while the job is %s: it is fixed when the "
                "migration starts",
@@ -41,5 +41,5 @@ void methods_tune(VarlinkCall *call, json_t *parameters, gpointer user_data) {
     reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
     return;
   }
-  reply_when_saved(agent, job, call);
+  reply_when_saved(methods->requests, job, call);
 }

@@ -6,10 +6,10 @@
 #include "agent/request/watch.h"
 
 void methods_watch(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  Agent *agent = user_data;
+  Methods *methods = user_data;
   Job *job = NULL;
 
-  if (reply_get_text(parameters, "job") && !(job = reply_take_job(agent, call, parameters)))
+  if (reply_get_text(parameters, "job") && !(job = reply_take_job(methods->requests, call, parameters)))
     return;
-  watch_add(agent, job, call);
+  watch_add(methods->requests, job, call);
 }

@@ -25,145 +25,145 @@ static const char *name_of_target(const Job *job) {
 
 /* Nothing can be checked, and nothing begun, without this node's libvirtd; and nothing begun without a share of the
  * bandwidth. */
-static void set_gate(Agent *agent) {
-  const HypervisorState *state = hypervisor_get_state(agent->hypervisor);
+static void set_gate(Mover *mover) {
+  const HypervisorState *state = hypervisor_get_state(mover->hypervisor);
   g_autofree char *message = NULL;
 
-  if (agent->host_down.on) {
-    job_queue_set_gate(agent->queue, MIG_ADMISSION_NODE, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN),
+  if (mover->host_going_down) {
+    job_queue_set_gate(mover->jobs->queue, MIG_ADMISSION_NODE, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN),
                        "this host goes down: it starts when the host is up again");
     return;
   }
   if (state->reachable) {
-    message = bandwidth_explain_lack(agent);
-    job_queue_set_gate(agent->queue, message ? MIG_ADMISSION_BANDWIDTH_LIMIT : MIG_ADMISSION_START,
+    message = bandwidth_explain_lack(mover);
+    job_queue_set_gate(mover->jobs->queue, message ? MIG_ADMISSION_BANDWIDTH_LIMIT : MIG_ADMISSION_START,
                        mig_admission_name(MIG_ADMISSION_BANDWIDTH_LIMIT), message);
     return;
   }
   message = g_strdup_printf("this node's libvirtd does not answer%s%s", state->message ? ": " : " yet",
                             state->message ? state->message : "");
-  job_queue_set_gate(agent->queue, MIG_ADMISSION_NODE,
+  job_queue_set_gate(mover->jobs->queue, MIG_ADMISSION_NODE,
                      state->message ? mig_cause_name(MIG_CAUSE_SOURCE_UNREACHABLE) : "AGENT_STARTING",
                      message);
 }
 
-void admit_push(Agent *agent, Job *job) {
-  job_queue_push(agent->queue, job, clock_now_ms());
+void admit_push(Mover *mover, Job *job) {
+  job_queue_push(mover->jobs->queue, job, clock_now_ms());
 }
 
-void admit_jobs(Agent *agent) {
+void admit_jobs(Mover *mover) {
   MigTurn turn;
   Job *job;
 
-  bandwidth_step(agent);
+  bandwidth_step(mover);
   for (;;) {
-    set_gate(agent);
-    turn = job_queue_next(agent->queue, clock_now_ms(), &job);
+    set_gate(mover);
+    turn = job_queue_next(mover->jobs->queue, clock_now_ms(), &job);
     if (turn == MIG_TURN_NONE)
       return;
-    lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING,
-                          turn == MIG_TURN_START ? "checking the domain and the target"
-                                                 : "looking whether what held it is over");
-    lifecycle_state_changed(agent, job);
-    run_start(agent, job, false);
+    jobs_enter_phase(mover->jobs, job, MIG_PHASE_PREPARING,
+                     turn == MIG_TURN_START ? "checking the domain and the target"
+                                            : "looking whether what held it is over");
+    jobs_state_changed(mover->jobs, job);
+    run_start(mover, job, false);
   }
 }
 
 /* The job is in the queue again; its run goes. */
-static void back_to_pending(Agent *agent, Job *job, const char *message) {
+static void back_to_pending(Mover *mover, Job *job, const char *message) {
   g_clear_pointer(&job->run, run_free);
-  lifecycle_enter_phase(agent, job, MIG_PHASE_PENDING, message);
-  lifecycle_state_changed(agent, job);
-  admit_jobs(agent);
+  jobs_enter_phase(mover->jobs, job, MIG_PHASE_PENDING, message);
+  jobs_state_changed(mover->jobs, job);
+  admit_jobs(mover);
 }
 
-bool admit_passed(Agent *agent, Job *job) {
-  if (job_queue_passed(agent->queue, job, clock_now_ms()))
+bool admit_passed(Mover *mover, Job *job) {
+  if (job_queue_passed(mover->jobs->queue, job, clock_now_ms()))
     return true;
-  back_to_pending(agent, job, "what held it is over; it waits for its turn");
+  back_to_pending(mover, job, "what held it is over; it waits for its turn");
   return false;
 }
 
-void admit_hold(Agent *agent, Job *job, MigHold hold, const char *reason, MigCause cause,
+void admit_hold(Mover *mover, Job *job, MigHold hold, const char *reason, MigCause cause,
                 const GError *error) {
   g_autofree char *message = g_strdup_printf("%s: %s", reason, error->message);
   JobPending pending;
 
-  job_queue_hold(agent->queue, job, hold, reason, cause, error, clock_now_ms());
-  job_queue_explain(agent->queue, job, clock_now_ms(), &pending);
+  job_queue_hold(mover->jobs->queue, job, hold, reason, cause, error, clock_now_ms());
+  job_queue_explain(mover->jobs->queue, job, clock_now_ms(), &pending);
   /* Once: that it is still so is not worth a line each time. */
   if (pending.condition && pending.condition->tries == 1)
     log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_HELD, "not now (%s), and looked at again: %s", reason,
             error->message);
   g_free(pending.message);
-  back_to_pending(agent, job, message);
+  back_to_pending(mover, job, message);
 }
 
 /* --- how long --- */
 
 /* By the clock that goes on evenly: nobody gives up since the time of day was set. UINT64_MAX: never. */
-static uint64_t pending_until_ms(const Agent *agent, const Job *job) {
-  unsigned timeout_ms = agent->config->pending_timeout_ms;
+static uint64_t pending_until_ms(const Mover *mover, const Job *job) {
+  unsigned timeout_ms = mover->config->pending_timeout_ms;
 
   return timeout_ms == 0 ? UINT64_MAX : job->pending_since_ms + timeout_ms;
 }
 
-static uint64_t held_until_ms(const Agent *agent, const Job *job) {
+static uint64_t held_until_ms(const Mover *mover, const Job *job) {
   uint64_t since_ms = mig_queue_held_since_ms(&job->waiting);
-  unsigned timeout_ms = agent->config->unschedulable_timeout_ms;
+  unsigned timeout_ms = mover->config->unschedulable_timeout_ms;
 
   return since_ms == 0 || timeout_ms == 0 ? UINT64_MAX : since_ms + timeout_ms;
 }
 
-static uint64_t until_ms(const Agent *agent, const Job *job) {
-  return MIN(pending_until_ms(agent, job), held_until_ms(agent, job));
+static uint64_t until_ms(const Mover *mover, const Job *job) {
+  return MIN(pending_until_ms(mover, job), held_until_ms(mover, job));
 }
 
-int64_t admit_until_usec(const Agent *agent, const Job *job) {
-  uint64_t until = until_ms(agent, job);
+int64_t admit_until_usec(const Mover *mover, const Job *job) {
+  uint64_t until = until_ms(mover, job);
 
   return until == UINT64_MAX ? 0 : g_get_real_time() + ((int64_t)until - (int64_t)clock_now_ms()) * 1000;
 }
 
-static void fail_held(Agent *agent, Job *job, const JobCondition *condition, uint64_t held_ms) {
+static void fail_held(Mover *mover, Job *job, const JobCondition *condition, uint64_t held_ms) {
   job_note_failure(job, condition->cause, condition->error,
                    "%s; so for %" PRIu64 " s, looked at %u times: longer than it may wait for %s "
                    "(UnschedulableTimeout=)",
                    condition->error ? condition->error->message : mig_cause_describe(condition->cause),
                    held_ms / 1000, condition->tries, name_of_target(job));
-  lifecycle_finish_unmoved(agent, job);
+  lifecycle_finish_unmoved(mover, job);
 }
 
-static void fail_pending(Agent *agent, Job *job, const JobPending *pending) {
+static void fail_pending(Mover *mover, Job *job, const JobPending *pending) {
   job_note_failure(job, MIG_CAUSE_PENDING_TIMEOUT, NULL,
                    "its turn did not come within %u s (PendingTimeout=), in the end for: %s. Raise the limit "
                    "that held it or PendingTimeout=, or ask again later",
-                   agent->config->pending_timeout_ms / 1000, pending->message);
-  lifecycle_finish_unmoved(agent, job);
+                   mover->config->pending_timeout_ms / 1000, pending->message);
+  lifecycle_finish_unmoved(mover, job);
 }
 
-static void give_up(Agent *agent, Job *job, uint64_t now_ms) {
+static void give_up(Mover *mover, Job *job, uint64_t now_ms) {
   JobPending pending;
 
-  job_queue_explain(agent->queue, job, now_ms, &pending);
-  if (pending.condition && held_until_ms(agent, job) <= now_ms)
-    fail_held(agent, job, pending.condition, now_ms - pending.held_since_ms);
+  job_queue_explain(mover->jobs->queue, job, now_ms, &pending);
+  if (pending.condition && held_until_ms(mover, job) <= now_ms)
+    fail_held(mover, job, pending.condition, now_ms - pending.held_since_ms);
   else
-    fail_pending(agent, job, &pending);
+    fail_pending(mover, job, &pending);
   g_free(pending.message);
 }
 
-void admit_tick(Agent *agent) {
+void admit_tick(Mover *mover) {
   g_autoptr(GPtrArray) overdue = g_ptr_array_new();
   uint64_t now_ms = clock_now_ms();
 
-  for (Job *job = job_queue_first(agent->queue); job && overdue->len < OVERDUE_MAX;
+  for (Job *job = job_queue_first(mover->jobs->queue); job && overdue->len < OVERDUE_MAX;
        job = job_queue_after(job))
-    if (now_ms >= until_ms(agent, job))
+    if (now_ms >= until_ms(mover, job))
       g_ptr_array_add(overdue, job);
   /* The end of one may have others begin, and so wait no more. */
   for (guint i = 0; i < overdue->len; i++)
     if (((Job *)overdue->pdata[i])->phase == MIG_PHASE_PENDING)
-      give_up(agent, overdue->pdata[i], now_ms);
-  admit_jobs(agent);
+      give_up(mover, overdue->pdata[i], now_ms);
+  admit_jobs(mover);
 }

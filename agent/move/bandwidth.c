@@ -118,14 +118,14 @@ static void refresh(JobRun *run, uint64_t cap, uint64_t now_ms) {
 
 static void add(JobRun *run) {
   run->bandwidth.in = true;
-  g_ptr_array_add(run->agent->bandwidth->members, &run->bandwidth.share);
+  g_ptr_array_add(run->mover->bandwidth->members, &run->bandwidth.share);
 }
 
 void bandwidth_join(JobRun *run, unsigned disks) {
   g_autofree char *text = NULL;
   bool copies = disks > 0 && mig_policy_get(&run->job->policy, MIG_POLICY_COPY_DISKS) != MIG_COPY_DISKS_NONE;
 
-  if (run->agent->config->max_bandwidth_bytes_per_s == 0) {
+  if (run->mover->config->max_bandwidth_bytes_per_s == 0) {
     run_begin(run);
     return;
   }
@@ -133,18 +133,18 @@ void bandwidth_join(JobRun *run, unsigned disks) {
   run->bandwidth.dirty = run->probe.curve.n > 0 ? (uint64_t)mig_dirty_curve_lower(&run->probe.curve, 1.0) : 0;
   run->bandwidth.since_ms = clock_now_ms();
   add(run);
-  bandwidth_step(run->agent);
+  bandwidth_step(run->mover);
   if (!bandwidth_waits(run))
     return;
   text =
       g_strdup_printf("waits until its share of MaxBandwidth= is free, for %u s at most, then in the queue",
-                      run->agent->config->prepare_timeout_ms / 1000);
+                      run->mover->config->prepare_timeout_ms / 1000);
   job_set_next_action(run->job, text);
-  lifecycle_announce(run->agent, run->job);
+  jobs_announce(run->mover->jobs, run->job);
 }
 
 void bandwidth_adopt(JobRun *run) {
-  const Bandwidth *bandwidth = run->agent->bandwidth;
+  const Bandwidth *bandwidth = run->mover->bandwidth;
   MigShares shares = shares_of(bandwidth);
   Job *job = run->job;
 
@@ -160,14 +160,14 @@ void bandwidth_leave(JobRun *run) {
   if (!run->bandwidth.in)
     return;
   run->bandwidth.in = false;
-  g_ptr_array_remove(run->agent->bandwidth->members, &run->bandwidth.share);
+  g_ptr_array_remove(run->mover->bandwidth->members, &run->bandwidth.share);
 }
 
 /* Their own limits are all that they have from now on. */
-static void dissolve(Agent *agent) {
-  g_autoptr(GPtrArray) members = g_steal_pointer(&agent->bandwidth->members);
+static void dissolve(Mover *mover) {
+  g_autoptr(GPtrArray) members = g_steal_pointer(&mover->bandwidth->members);
 
-  agent->bandwidth->members = g_ptr_array_new();
+  mover->bandwidth->members = g_ptr_array_new();
   for (guint i = 0; i < members->len; i++) {
     JobRun *run = run_of(members->pdata[i]);
     bool waits = bandwidth_waits(run);
@@ -183,8 +183,8 @@ static void dissolve(Agent *agent) {
 }
 
 /* Some run already, with their own limits alone. */
-static void assemble(Agent *agent) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+static void assemble(Mover *mover) {
+  const GPtrArray *all = job_table_all(mover->jobs->table);
 
   for (guint i = 0; i < all->len; i++) {
     Job *job = all->pdata[i];
@@ -195,12 +195,12 @@ static void assemble(Agent *agent) {
   }
 }
 
-void bandwidth_apply_config(Agent *agent) {
-  if (agent->config->max_bandwidth_bytes_per_s == 0)
-    dissolve(agent);
+void bandwidth_apply_config(Mover *mover) {
+  if (mover->config->max_bandwidth_bytes_per_s == 0)
+    dissolve(mover);
   else
-    assemble(agent);
-  bandwidth_step(agent);
+    assemble(mover);
+  bandwidth_step(mover);
 }
 
 bool bandwidth_waits(const JobRun *run) {
@@ -238,7 +238,7 @@ bool bandwidth_retune(JobRun *run) {
   /* The share may stay, and what is set for post-copy change all the same. */
   if (member->share.given > 0 && !member->share.fixed)
     member->share.unsure = true;
-  bandwidth_step(run->agent);
+  bandwidth_step(run->mover);
   return true;
 }
 
@@ -269,7 +269,7 @@ static void ask_for(JobRun *run) {
 }
 
 static void begin(JobRun *run) {
-  const Bandwidth *bandwidth = run->agent->bandwidth;
+  const Bandwidth *bandwidth = run->mover->bandwidth;
 
   job_set_next_action(run->job, NULL);
   note_given(run);
@@ -281,8 +281,8 @@ static void begin(JobRun *run) {
   run_begin(run);
 }
 
-void bandwidth_step(Agent *agent) {
-  Bandwidth *bandwidth = agent->bandwidth;
+void bandwidth_step(Mover *mover) {
+  Bandwidth *bandwidth = mover->bandwidth;
   MigShares shares = shares_of(bandwidth);
   uint64_t now_ms = clock_now_ms();
   MigShareStep step;
@@ -313,7 +313,7 @@ static void note_refused(JobRun *run, const GError *error) {
       in_mib(run->bandwidth.share.given), error->message);
   log_job(job, LOG_WARNING, NULL, "its share of MaxBandwidth= could not be set, and is tried again: %s",
           error->message);
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 void bandwidth_note_set(JobRun *run, const GError *error) {
@@ -330,16 +330,16 @@ void bandwidth_note_set(JobRun *run, const GError *error) {
     if (before != run->bandwidth.share.given) {
       job_add_event(run->job, "action", MIG_CAUSE_NONE, "has %.0f MiB/s of MaxBandwidth= now, had %.0f",
                     in_mib(run->bandwidth.share.given), in_mib(before));
-      lifecycle_state_changed(run->agent, run->job);
+      jobs_state_changed(run->mover->jobs, run->job);
     }
   }
-  bandwidth_step(run->agent);
+  bandwidth_step(run->mover);
 }
 
-char *bandwidth_explain_lack(const Agent *agent) {
-  const Bandwidth *bandwidth = agent->bandwidth;
+char *bandwidth_explain_lack(const Mover *mover) {
+  const Bandwidth *bandwidth = mover->bandwidth;
   MigShares shares = shares_of(bandwidth);
-  unsigned running = job_queue_count_running(agent->queue);
+  unsigned running = job_queue_count_running(mover->jobs->queue);
   unsigned checking = running > shares.n ? running - (unsigned)shares.n : 0;
 
   if (shares.cap == 0 || running == 0 || mig_shares_have_room(&shares, checking + 1))

@@ -2,7 +2,7 @@
 /* What each running migration may use of MaxBandwidth=: core/shares.h, with jobs for members. */
 #pragma once
 
-#include "agent/daemon/agent.h"
+#include "agent/move/mover.h"
 #include "agent/move/run.h"
 #include "libmigrate/core/shares.h"
 
@@ -47,10 +47,10 @@ void bandwidth_note_sample(JobRun *run, const MigSample *sample);
 void bandwidth_note_set(JobRun *run, const GError *error);
 
 /* MaxBandwidth= may be another, or be there no more, or at last: also for what runs. */
-void bandwidth_apply_config(Agent *agent);
+void bandwidth_apply_config(Mover *mover);
 
 /* Does what there is to do. To be called after whatever may have changed that, and some times a second. */
-void bandwidth_step(Agent *agent);
+void bandwidth_step(Mover *mover);
 
 /* For clients, to be freed: why no other migration could have a share; NULL: one could. */
-char *bandwidth_explain_lack(const Agent *agent);
+char *bandwidth_explain_lack(const Mover *mover);

@@ -13,60 +13,32 @@
 #include "agent/job/log.h"
 #include "agent/libvirtd/images.h"
 #include "agent/move/lifecycle.h"
-#include "agent/request/reply.h"
-#include "agent/request/request-key.h"
 
 /* --- images that are to be made --- */
 
-void incoming_refuse(VarlinkCall *call, const Job *job) {
-  reply_error(call, "Refused",
-              json_pack("{s[{ss sb sb ss ss}]}", "findings", "code", "IMAGE_NOT_MADE", "blocks", 1,
-                        "transient", 0, "seen", job->failure.message ? job->failure.message : "", "remedy",
-                        "See to the storage pool there, or make the images by hand."));
-}
-
-static void answer_waiting(Agent *agent, Job *job) {
-  GPtrArray *waiting = job->lease->waiting;
-
-  for (guint i = 0; i < waiting->len; i++) {
-    if (job->failure.cause != MIG_CAUSE_NONE)
-      incoming_refuse(waiting->pdata[i], job);
-    else
-      accept_reply(agent, waiting->pdata[i], job, false);
-  }
-  g_ptr_array_set_size(waiting, 0);
-}
-
-bool incoming_wait_until_made(Job *job, VarlinkCall *call) {
-  if (!job->lease || job->phase != MIG_PHASE_PREPARING || job->lease->slot.came)
-    return false;
-  g_ptr_array_add(job->lease->waiting, varlink_call_ref(call));
-  return true;
-}
-
 static void on_await_saved(const char *id, const GError *error, gpointer user_data) {
   g_autofree IncomingBack *back = user_data;
-  Job *job = job_table_find_id(back->agent->jobs, id);
+  Job *job = job_table_find_id(back->mover->jobs->table, id);
 
   if (error)
-    lifecycle_note_save_failure(back->agent, id, error);
+    jobs_note_save_failure(back->mover->jobs, id, error);
   /* Who asked is told that there is none. */
   if (error && job && mig_slot_release(&job->lease->slot))
     job_note_failure(job, MIG_CAUSE_INTERNAL, error, "its record could not be kept: %s", error->message);
   if (back->ready)
-    back->ready(back->agent, job, error, back->user_data);
+    back->ready(job, error, back->user_data);
   if (job)
-    answer_waiting(back->agent, job);
-  incoming_tell_askers(back->agent, back->id);
+    jobs_tell(back->mover->jobs, job, JOB_CHANGE_LEASED);
+  incoming_tell_askers(back->mover, back->id);
 }
 
 /* The lease is as good as it gets: it waits for what it is for, or for its end. That its images are its own has to be on
  * record before anybody counts on it. Takes `back`. */
-static void await(Agent *agent, Job *job, IncomingBack *back) {
-  incoming_enter(agent, job, MIG_PHASE_PENDING, "nothing of it has come yet");
+static void await(Mover *mover, Job *job, IncomingBack *back) {
+  incoming_enter(mover, job, MIG_PHASE_PENDING, "nothing of it has come yet");
   job->lease->due_ms = clock_now_ms();
-  lifecycle_announce(agent, job);
-  lifecycle_save(agent, job, on_await_saved, back);
+  jobs_announce(mover->jobs, job);
+  jobs_save(mover->jobs, job, on_await_saved, back);
 }
 
 static void on_made(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
@@ -75,7 +47,7 @@ static void on_made(const ImagesAnswer *answer, const GError *error, gpointer us
 
   if (!job) {
     if (back->ready)
-      back->ready(back->agent, NULL, error, back->user_data);
+      back->ready(NULL, error, back->user_data);
     g_free(back);
     return;
   }
@@ -100,43 +72,43 @@ static void on_made(const ImagesAnswer *answer, const GError *error, gpointer us
       incoming_note_left(job, image, "whether it was made is not known");
     }
   }
-  await(back->agent, job, back);
+  await(back->mover, job, back);
 }
 
-void incoming_make_images(Agent *agent, Job *job, IncomingBack *back) {
+void incoming_make_images(Mover *mover, Job *job, IncomingBack *back) {
   if (job_lease_count_images(job->lease, JOB_IMAGE_PLANNED) == 0 && job->phase == MIG_PHASE_PENDING) {
     job->lease->due_ms = clock_now_ms();
-    lifecycle_announce(agent, job);
+    jobs_announce(mover->jobs, job);
     if (back->ready)
-      back->ready(agent, job, NULL, back->user_data);
+      back->ready(job, NULL, back->user_data);
     g_free(back);
     return;
   }
   if (job_lease_count_images(job->lease, JOB_IMAGE_PLANNED) == 0) {
-    await(agent, job, back);
+    await(mover, job, back);
     return;
   }
   job->lease->asking = true;
-  incoming_enter(agent, job, MIG_PHASE_PREPARING, "makes its images");
-  lifecycle_state_changed(agent, job);
-  images_make(agent->errands, job->lease, on_made, back);
+  incoming_enter(mover, job, MIG_PHASE_PREPARING, "makes its images");
+  jobs_state_changed(mover->jobs, job);
+  images_make(mover->errands, job->lease, on_made, back);
 }
 
 /* --- a new job --- */
 
 static void on_accepted(const char *id, const GError *error, gpointer user_data) {
   IncomingBack *back = user_data;
-  Agent *agent = back->agent;
-  Job *job = job_table_find_id(agent->jobs, id);
+  Mover *mover = back->mover;
+  Job *job = job_table_find_id(mover->jobs->table, id);
 
   if (job && error) {
     log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused, since its record cannot be kept: %s",
             error->message);
     if (back->ready)
-      back->ready(agent, job, error, back->user_data);
-    incoming_tell_askers(agent, job->id);
-    store_remove(agent->store, job->id);
-    job_table_remove(agent->jobs, job);
+      back->ready(job, error, back->user_data);
+    incoming_tell_askers(mover, job->id);
+    store_remove(mover->jobs->store, job->id);
+    job_table_remove(mover->jobs->table, job);
     job = NULL;
   }
   if (!job) {
@@ -147,52 +119,53 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
   if (job->lease->leased) {
     log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_LEASE_GRANTED, "may come here from %s (lease %.8s)",
                incoming_name_source(job), job->id);
-    incoming_make_images(agent, job, back);
+    incoming_make_images(mover, job, back);
     return;
   }
   g_free(back);
-  lifecycle_announce(agent, job);
-  incoming_ask(agent, job);
+  jobs_announce(mover->jobs, job);
+  incoming_ask(mover, job);
 }
 
-void incoming_accept(Agent *agent, Job *job, IncomingReadyFunc ready, gpointer user_data) {
+void incoming_accept(Mover *mover, Job *job, IncomingReadyFunc ready, gpointer user_data) {
   IncomingBack *back;
   g_autoptr(GError) error = NULL;
 
   /* What comes unannounced is there, and is followed in any case. */
-  if (job->lease->leased && (!job_check_limits(job, &error) ||
-                             !damaged_permits(agent->damaged, job->request_key, job->domain_uuid, &error))) {
+  if (job->lease->leased &&
+      (!job_check_limits(job, &error) ||
+       !damaged_permits(mover->jobs->damaged, job->request_key, job->domain_uuid, &error))) {
     log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused: %s", error->message);
     if (ready)
-      ready(agent, job, error, user_data);
+      ready(job, error, user_data);
     job_free(job);
     return;
   }
-  back = incoming_back_new(agent, job);
+  back = incoming_back_new(mover, job);
   back->ready = ready;
   back->user_data = user_data;
-  if (hypervisor_get_state(agent->hypervisor)->reachable)
+  if (hypervisor_get_state(mover->hypervisor)->reachable)
     mig_slot_watch(&job->lease->slot);
   job_add_event(job, "accepted", MIG_CAUSE_NONE, job->lease->leased ? "awaited from %s" : "comes from %s",
                 incoming_name_source(job));
-  job_table_add(agent->jobs, job);
-  lifecycle_save(agent, job, on_accepted, back);
+  job_table_add(mover->jobs->table, job);
+  jobs_save(mover->jobs, job, on_accepted, back);
 }
 
 /* A migration that nobody announced. It is there, so no limit keeps it away; only that on jobs is kept. */
-void incoming_begin(Agent *agent, const MigVirtEvent *event) {
-  g_autofree char *uri = incoming_uri(agent);
+void incoming_begin(Mover *mover, const MigVirtEvent *event) {
+  g_autofree char *uri = incoming_uri(mover);
   Job *job;
 
-  if (job_table_count_unfinished(agent->jobs) >= agent->config->max_jobs)
+  if (job_table_count_unfinished(mover->jobs->table) >= mover->config->max_jobs)
     return;
   job = job_new();
   job->direction = MIG_DIRECTION_INCOMING;
   job->domain_name = job_copy_text(event->name);
   g_strlcpy(job->domain_uuid, event->uuid, sizeof job->domain_uuid);
   job->target_uri = g_strdup(uri);
-  job->migrate_uri = g_strdup(agent->config->incoming_migrate_uri);
+  job->migrate_uri = g_strdup(mover->config->incoming_migrate_uri);
   job->lease = job_lease_new();
   job->lease->slot.came = true;
-  incoming_accept(agent, job, NULL, NULL);
+  incoming_accept(mover, job, NULL, NULL);
 }

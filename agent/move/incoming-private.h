@@ -9,13 +9,13 @@
 
 /* What an errand needs to find its way back. */
 typedef struct IncomingBack {
-  Agent *agent;
+  Mover *mover;
   char id[JOB_ID_SIZE];
   IncomingReadyFunc ready; /* or NULL */
   gpointer user_data;
 } IncomingBack;
 
-IncomingBack *incoming_back_new(Agent *agent, const Job *job);
+IncomingBack *incoming_back_new(Mover *mover, const Job *job);
 
 /* NULL: the agent ends, or the job is over. */
 Job *incoming_back_find(const IncomingBack *back);
@@ -23,13 +23,13 @@ Job *incoming_back_find(const IncomingBack *back);
 const char *incoming_name_source(const Job *job);
 
 /* Goes to a phase, by those that lie between. */
-void incoming_enter(Agent *agent, Job *job, MigPhase phase, const char *message);
+void incoming_enter(Mover *mover, Job *job, MigPhase phase, const char *message);
 
 /* Looks at the domain's end here, or, while it is being looked at, once more after that. */
-void incoming_ask(Agent *agent, Job *job);
+void incoming_ask(Mover *mover, Job *job);
 
 /* A look is over: calls those who waited for one. The job may be gone already. */
-void incoming_tell_askers(Agent *agent, const char *id);
+void incoming_tell_askers(Mover *mover, const char *id);
 
 void incoming_take_image_states(Job *job, const ImagesAnswer *answer);
 
@@ -39,7 +39,7 @@ void incoming_note_left(Job *job, const JobImage *image, const char *why);
 /* --- grant.c --- */
 
 /* Makes what images are planned; then the job waits for its domain. Takes `back`. */
-void incoming_make_images(Agent *agent, Job *job, IncomingBack *back);
+void incoming_make_images(Mover *mover, Job *job, IncomingBack *back);
 
 /* A job for what comes unannounced. */
-void incoming_begin(Agent *agent, const MigVirtEvent *event);
+void incoming_begin(Mover *mover, const MigVirtEvent *event);

@@ -20,17 +20,17 @@
 
 #include <string.h>
 
-IncomingBack *incoming_back_new(Agent *agent, const Job *job) {
+IncomingBack *incoming_back_new(Mover *mover, const Job *job) {
   IncomingBack *back = g_new0(IncomingBack, 1);
 
-  back->agent = agent;
+  back->mover = mover;
   g_strlcpy(back->id, job->id, sizeof back->id);
   return back;
 }
 
 /* NULL: the agent ends, or the job is over. */
 Job *incoming_back_find(const IncomingBack *back) {
-  Job *job = back->agent->ending ? NULL : job_table_find_id(back->agent->jobs, back->id);
+  Job *job = back->mover->ending ? NULL : job_table_find_id(back->mover->jobs->table, back->id);
 
   return job && !job_is_final(job) ? job : NULL;
 }
@@ -39,8 +39,8 @@ const char *incoming_name_source(const Job *job) {
   return job->lease->source ? job->lease->source : "a node that did not say so before";
 }
 
-unsigned incoming_count(const Agent *agent, uint64_t *ret_reserved_bytes) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+unsigned incoming_count(const Mover *mover, uint64_t *ret_reserved_bytes) {
+  const GPtrArray *all = job_table_all(mover->jobs->table);
   unsigned count = 0;
 
   *ret_reserved_bytes = 0;
@@ -55,26 +55,26 @@ unsigned incoming_count(const Agent *agent, uint64_t *ret_reserved_bytes) {
   return count;
 }
 
-char *incoming_uri(const Agent *agent) {
-  if (agent->config->incoming_uri)
-    return g_strdup(agent->config->incoming_uri);
-  return g_strdup_printf("qemu+tls://%s/system", agent->hostname);
+char *incoming_uri(const Mover *mover) {
+  if (mover->config->incoming_uri)
+    return g_strdup(mover->config->incoming_uri);
+  return g_strdup_printf("qemu+tls://%s/system", mover->hostname);
 }
 
 /* --- phases --- */
 
 /* What comes was prepared by libvirt, and only then came. */
-void incoming_enter(Agent *agent, Job *job, MigPhase phase, const char *message) {
+void incoming_enter(Mover *mover, Job *job, MigPhase phase, const char *message) {
   if (job->phase == phase)
     return;
   if (job->phase == MIG_PHASE_PENDING && phase != MIG_PHASE_PREPARING)
-    lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING, "libvirt has begun to prepare its coming");
+    jobs_enter_phase(mover->jobs, job, MIG_PHASE_PREPARING, "libvirt has begun to prepare its coming");
   if (job->phase == MIG_PHASE_PREPARING && phase == MIG_PHASE_RECOVERING)
-    lifecycle_enter_phase(agent, job, MIG_PHASE_MIGRATING, "it comes");
-  lifecycle_enter_phase(agent, job, phase, message);
+    jobs_enter_phase(mover->jobs, job, MIG_PHASE_MIGRATING, "it comes");
+  jobs_enter_phase(mover->jobs, job, phase, message);
 }
 
-static void note_coming(Agent *agent, Job *job, const char *why) {
+static void note_coming(Mover *mover, Job *job, const char *why) {
   if (job->started_usec == 0) {
     job->started_usec = g_get_real_time();
     job->started_ms = clock_now_ms();
@@ -85,7 +85,7 @@ static void note_coming(Agent *agent, Job *job, const char *why) {
     job->abort_requested = false;
     job_add_event(job, "warning", MIG_CAUSE_NONE, "it came before its lease was given back");
   }
-  incoming_enter(agent, job, MIG_PHASE_MIGRATING, why);
+  incoming_enter(mover, job, MIG_PHASE_MIGRATING, why);
   log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "comes here from %s", incoming_name_source(job));
 }
 
@@ -142,17 +142,17 @@ static const struct {
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(ends) == MIG_SLOT_END_COUNT);
 
-static void finish(Agent *agent, Job *job, MigSlotEnd end, const char *why) {
+static void finish(Mover *mover, Job *job, MigSlotEnd end, const char *why) {
   MigPhase phase = ends[end].phase;
   bool hedged = !job->lease->slot.watched && ends[end].unwatched;
 
   if (phase == MIG_PHASE_SUCCEEDED && job->phase != MIG_PHASE_MIGRATING && job->phase != MIG_PHASE_RECOVERING)
-    incoming_enter(agent, job, MIG_PHASE_MIGRATING, why);
+    incoming_enter(mover, job, MIG_PHASE_MIGRATING, why);
   if (phase != MIG_PHASE_SUCCEEDED) {
     if (!job_note_failure(job, ends[end].cause, NULL, "%s", hedged ? ends[end].unwatched : ends[end].message))
       phase = lifecycle_phase_of_cause(job->failure.cause);
   }
-  lifecycle_finish(agent, job, phase, ends[end].running_at, g_strdup_printf("here: %s", why));
+  lifecycle_finish(mover, job, phase, ends[end].running_at, g_strdup_printf("here: %s", why));
 }
 
 void incoming_take_image_states(Job *job, const ImagesAnswer *answer) {
@@ -215,7 +215,7 @@ static void note_removed(Job *job, const ImagesAnswer *answer) {
   }
 }
 
-static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, const GError *error) {
+static void take_removed(Mover *mover, Job *job, const ImagesAnswer *answer, const GError *error) {
   MigSlotEnd end;
 
   job->lease->asking = false;
@@ -229,7 +229,7 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
           g_strdup_printf("removes what was made for it, and tries again: %s", error->message);
 
       job_set_next_action(job, text);
-      lifecycle_announce(agent, job);
+      jobs_announce(mover->jobs, job);
     }
     return;
   }
@@ -241,18 +241,18 @@ static void take_removed(Agent *agent, Job *job, const ImagesAnswer *answer, con
                   "it came at the moment at which its images were removed: abort it at its source");
     log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_NEEDS_OPERATOR,
             "it came at the moment at which its images were removed: abort it at its source");
-    lifecycle_state_changed(agent, job);
-    incoming_ask(agent, job);
+    jobs_state_changed(mover->jobs, job);
+    incoming_ask(mover, job);
     return;
   }
   end = job->lease->slot.likely;
   /* Something was heard of it meanwhile. */
   if (end == MIG_SLOT_OPEN) {
-    lifecycle_state_changed(agent, job);
-    incoming_ask(agent, job);
+    jobs_state_changed(mover->jobs, job);
+    incoming_ask(mover, job);
     return;
   }
-  finish(agent, job, end,
+  finish(mover, job, end,
          end == MIG_SLOT_CANCELLED ? "the copy that had come is gone, and never ran here"
                                    : "nothing of it has come");
 }
@@ -263,8 +263,8 @@ static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer
 
   if (!job)
     return;
-  take_removed(back->agent, job, answer, error);
-  incoming_tell_askers(back->agent, back->id);
+  take_removed(back->mover, job, answer, error);
+  incoming_tell_askers(back->mover, back->id);
 }
 
 /* --- those who wait for a look --- */
@@ -284,8 +284,8 @@ static void asker_free(gpointer data) {
 }
 
 /* An asker may ask again, of this job even. */
-void incoming_tell_askers(Agent *agent, const char *id) {
-  Job *job = job_table_find_id(agent->jobs, id);
+void incoming_tell_askers(Mover *mover, const char *id) {
+  Job *job = job_table_find_id(mover->jobs->table, id);
   g_autoptr(GPtrArray) askers = NULL;
 
   if (!job || job->lease->askers->len == 0)
@@ -299,7 +299,7 @@ void incoming_tell_askers(Agent *agent, const char *id) {
   }
 }
 
-void incoming_look(Agent *agent, Job *job, IncomingSeenFunc seen, gpointer user_data,
+void incoming_look(Mover *mover, Job *job, IncomingSeenFunc seen, gpointer user_data,
                    GDestroyNotify destroy) {
   Asker *asker = g_new0(Asker, 1);
 
@@ -307,7 +307,7 @@ void incoming_look(Agent *agent, Job *job, IncomingSeenFunc seen, gpointer user_
   g_ptr_array_set_free_func(job->lease->askers, asker_free);
   g_ptr_array_add(job->lease->askers, asker);
   if (job->durable)
-    incoming_ask(agent, job);
+    incoming_ask(mover, job);
 }
 
 /* --- looks --- */
@@ -348,20 +348,20 @@ static void take_final(Job *job, const Look *look) {
   }
 }
 
-static void follow(Agent *agent, Job *job, const MigSlotAnswer *answer) {
+static void follow(Mover *mover, Job *job, const MigSlotAnswer *answer) {
   bool comes = answer->phase == MIG_PHASE_MIGRATING && job->phase != MIG_PHASE_MIGRATING;
   MigPhase before = job->phase;
   uint64_t revision = job->revision;
 
   job_set_evidence(job, answer->why);
   if (comes && before != MIG_PHASE_RECOVERING)
-    note_coming(agent, job, answer->why);
+    note_coming(mover, job, answer->why);
   else
-    incoming_enter(agent, job, answer->phase, answer->why);
+    incoming_enter(mover, job, answer->phase, answer->why);
   note_stage(job, answer->stage);
   job->lease->due_ms = clock_now_ms() + answer->again_ms;
   if (job->revision != revision)
-    lifecycle_state_changed(agent, job);
+    jobs_state_changed(mover->jobs, job);
 }
 
 /* Told once: what it means is the same, however often it happens. */
@@ -369,7 +369,7 @@ static void note_gap(Job *job, const char *why) {
   job_add_event(job, "warning", MIG_CAUSE_NONE, "it is not watched without a gap any more: %s", why);
 }
 
-static void apply(Agent *agent, Job *job, const Look *look) {
+static void apply(Mover *mover, Job *job, const Look *look) {
   JobLease *lease = job->lease;
   bool lost = (!look || !look->unbroken) && mig_slot_gap(&lease->slot);
   const MigSlotLook seen = {
@@ -386,25 +386,25 @@ static void apply(Agent *agent, Job *job, const Look *look) {
 
   if (lost) {
     note_gap(job, look ? "the connection to libvirtd broke" : "libvirtd did not answer");
-    lifecycle_state_changed(agent, job);
+    jobs_state_changed(mover->jobs, job);
   }
   if (answer.end == MIG_SLOT_OPEN) {
-    follow(agent, job, &answer);
+    follow(mover, job, &answer);
     return;
   }
   if (answer.nothing && seen.images && !answer.keep) {
     lease->asking = true;
     g_atomic_rc_box_release(lease->called_off);
     lease->called_off = g_atomic_rc_box_new0(gint);
-    images_remove(agent->errands, lease, job->domain_uuid, hypervisor_get_state(agent->hypervisor)->serial,
-                  on_removed, incoming_back_new(agent, job));
+    images_remove(mover->errands, lease, job->domain_uuid, hypervisor_get_state(mover->hypervisor)->serial,
+                  on_removed, incoming_back_new(mover, job));
     return;
   }
   if (answer.end == MIG_SLOT_ARRIVED)
     take_final(job, look);
   else
     leave_images(job, answer.keep ? answer.keep : "the domain is alive here");
-  finish(agent, job, answer.end, answer.why);
+  finish(mover, job, answer.end, answer.why);
 }
 
 static void on_look(gpointer task, const GError *error, gpointer user_data) {
@@ -418,16 +418,16 @@ static void on_look(gpointer task, const GError *error, gpointer user_data) {
   job->lease->asking = job->lease->asked_for_again = false;
   /* Something has happened since it was asked: what is known is of before. */
   if (again) {
-    incoming_ask(back->agent, job);
+    incoming_ask(back->mover, job);
     return;
   }
-  apply(back->agent, job, task);
+  apply(back->mover, job, task);
   if (!job_is_final(job) && job->lease->asking)
     return; /* images are being removed: that ends it */
-  incoming_tell_askers(back->agent, back->id);
+  incoming_tell_askers(back->mover, back->id);
 }
 
-void incoming_ask(Agent *agent, Job *job) {
+void incoming_ask(Mover *mover, Job *job) {
   Look *look;
   Errand errand = {.run = run_look, .free_task = g_free};
 
@@ -440,12 +440,12 @@ void incoming_ask(Agent *agent, Job *job) {
   errand.task = look;
   job->lease->asking = true;
   job->lease->due_ms = 0;
-  errands_run(agent->errands, &errand, on_look, incoming_back_new(agent, job));
+  errands_run(mover->errands, &errand, on_look, incoming_back_new(mover, job));
 }
 
 /* --- what moves it on --- */
 
-void incoming_handle_event(Agent *agent, Job *job, const MigVirtEvent *event) {
+void incoming_handle_event(Mover *mover, Job *job, const MigVirtEvent *event) {
   const MigSlotNews news = {
       .state = event->kind == MIG_VIRT_EVENT_STATE ? event->state : MIG_END_UNKNOWN,
       .arriving = event->kind == MIG_VIRT_EVENT_STATE && event->arriving,
@@ -460,16 +460,16 @@ void incoming_handle_event(Agent *agent, Job *job, const MigVirtEvent *event) {
     if (heard || (event->kind == MIG_VIRT_EVENT_STATE && event->state != MIG_END_INACTIVE))
       g_atomic_int_set(job->lease->called_off, 1);
     if (heard && job->durable)
-      lifecycle_save(agent, job, NULL, NULL);
+      jobs_save(mover->jobs, job, NULL, NULL);
     if (job->durable)
-      incoming_ask(agent, job);
+      incoming_ask(mover, job);
   } else if (event->kind == MIG_VIRT_EVENT_STATE && event->arriving) {
-    incoming_begin(agent, event);
+    incoming_begin(mover, event);
   }
 }
 
-void incoming_look_at_all(Agent *agent) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+void incoming_look_at_all(Mover *mover) {
+  const GPtrArray *all = job_table_all(mover->jobs->table);
 
   for (guint i = 0; i < all->len; i++) {
     Job *job = all->pdata[i];
@@ -479,8 +479,8 @@ void incoming_look_at_all(Agent *agent) {
   }
 }
 
-void incoming_lose_sight(Agent *agent, const char *why) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+void incoming_lose_sight(Mover *mover, const char *why) {
+  const GPtrArray *all = job_table_all(mover->jobs->table);
 
   for (guint i = 0; i < all->len; i++) {
     Job *job = all->pdata[i];
@@ -490,11 +490,11 @@ void incoming_lose_sight(Agent *agent, const char *why) {
     g_atomic_int_set(job->lease->called_off, 1);
     note_gap(job, why ? why : "the connection to libvirtd was made anew");
     if (job->durable)
-      lifecycle_state_changed(agent, job);
+      jobs_state_changed(mover->jobs, job);
   }
 }
 
-bool incoming_release(Agent *agent, Job *job, const Caller *caller) {
+bool incoming_release(Mover *mover, Job *job, const Caller *caller) {
   g_autofree char *who = caller_describe(caller);
 
   if (!mig_slot_release(&job->lease->slot))
@@ -508,7 +508,7 @@ bool incoming_release(Agent *agent, Job *job, const Caller *caller) {
   job_note_failure(job, MIG_CAUSE_USER_ABORT, NULL, "its lease was given back by %s", who);
   if (job->lease->due_ms > 0)
     job->lease->due_ms = clock_now_ms();
-  lifecycle_announce(agent, job);
+  jobs_announce(mover->jobs, job);
   return true;
 }
 
@@ -521,25 +521,25 @@ static void correct_expiry(Job *job) {
     job->lease->expires_usec = expires_usec;
 }
 
-void incoming_adopt(Agent *agent, Job *job) {
+void incoming_adopt(Mover *mover, Job *job) {
   correct_expiry(job);
   job_add_event(job, "agent_restarted", MIG_CAUSE_NONE, "the agent was restarted; its end here is looked at");
   if (!job->lease->slot.came && !job->lease->slot.ran && job->lease->slot.ending == MIG_SLOT_OPEN)
-    incoming_make_images(agent, job, incoming_back_new(agent, job));
+    incoming_make_images(mover, job, incoming_back_new(mover, job));
   else
     job->lease->due_ms = clock_now_ms();
 }
 
-void incoming_tick(Agent *agent, Job *job, uint64_t now_ms) {
+void incoming_tick(Mover *mover, Job *job, uint64_t now_ms) {
   JobLease *lease = job->lease;
 
   if (!job->durable || lease->asking)
     return;
   if (lease->leased && mig_slot_expire(&lease->slot, now_ms, job->pending_since_ms + lease->timeout_ms)) {
     job_add_event(job, "decision", MIG_CAUSE_LEASE_EXPIRED, "its time is over");
-    lifecycle_state_changed(agent, job);
+    jobs_state_changed(mover->jobs, job);
     lease->due_ms = now_ms;
   }
   if (lease->due_ms > 0 && now_ms >= lease->due_ms)
-    incoming_ask(agent, job);
+    incoming_ask(mover, job);
 }

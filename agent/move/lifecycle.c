@@ -15,76 +15,9 @@
 #include "agent/move/admit.h"
 #include "agent/move/incoming.h"
 #include "agent/move/run.h"
-#include "agent/request/view.h"
-#include "agent/request/watch.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* How long after a record could not be written it is tried again. */
-#define RECORD_RETRY_MS 5000
-
-/* --- records and watchers --- */
-
-void lifecycle_note_save_failure(Agent *agent, const char *id, const GError *error) {
-  const LogField fields[] = {{NAMES_FIELD_JOB_ID, id}};
-
-  Job *job = job_table_find_id(agent->jobs, id);
-
-  if (!agent->store_failing)
-    log_message(LOG_ERR, NAMES_MESSAGE_STORE_FAILED, fields, G_N_ELEMENTS(fields),
-                "the record of job %s is not on stable storage, and is tried again: %s", id, error->message);
-  agent->store_failing = true;
-  if (job)
-    job->record_due_ms = clock_now_ms() + RECORD_RETRY_MS;
-}
-
-static void on_saved(const char *id, const GError *error, gpointer user_data) {
-  Agent *agent = user_data;
-
-  if (error)
-    lifecycle_note_save_failure(agent, id, error);
-  else
-    agent->store_failing = false;
-}
-
-void lifecycle_save(Agent *agent, Job *job, StoreDoneFunc done, gpointer user_data) {
-  job->record_due_ms = 0;
-  store_write(agent->store, job->id, job_to_record(job, agent->boot_id), done ? done : on_saved,
-              done ? user_data : agent);
-}
-
-void lifecycle_announce(Agent *agent, Job *job) {
-  job->revision++;
-  watch_notify(agent, job, true);
-  if (agent->status_changed)
-    agent->status_changed(agent);
-}
-
-void lifecycle_state_changed(Agent *agent, Job *job) {
-  lifecycle_announce(agent, job);
-  lifecycle_save(agent, job, NULL, NULL);
-}
-
-void lifecycle_enter_phase(Agent *agent, Job *job, MigPhase phase, const char *message) {
-  MigPhase from = job->phase;
-
-  job_set_phase(job, phase, "%s", message);
-  job_table_note_phase(agent->jobs, from, phase);
-  metrics_note_phase(&agent->metrics, phase);
-}
-
-static void forget_old_jobs(Agent *agent) {
-  int64_t before = (int64_t)clock_now_ms() - (int64_t)agent->config->keep_finished_s * 1000;
-  Job *job;
-
-  while ((job = job_table_find_expired(agent->jobs, agent->config->keep_finished, before))) {
-    watch_forget(agent, job);
-    store_remove(agent->store, job->id);
-    recorder_forget(agent, job);
-    job_table_remove(agent->jobs, job);
-  }
-}
 
 /* --- the end of a job --- */
 
@@ -115,7 +48,7 @@ static void log_end(const Job *job) {
             job->failure.message);
 }
 
-void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *running_at, char *evidence) {
+void lifecycle_finish(Mover *mover, Job *job, MigPhase phase, const char *running_at, char *evidence) {
   g_autofree char *message = NULL;
 
   job_set_evidence(job, evidence);
@@ -132,15 +65,15 @@ void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *runnin
   }
   if (job->run)
     run_settle_pause(job->run);
-  recorder_end(agent, job);
+  recorder_end(mover->jobs, job);
   g_free(evidence);
-  job_queue_remove(agent->queue, job);
+  job_queue_remove(mover->jobs->queue, job);
   g_clear_pointer(&job->run, run_free);
-  lifecycle_enter_phase(agent, job, phase, message);
-  metrics_note_finished(&agent->metrics, job);
+  jobs_enter_phase(mover->jobs, job, phase, message);
+  jobs_tell(mover->jobs, job, JOB_CHANGE_FINISHED);
   log_end(job);
-  lifecycle_state_changed(agent, job);
-  admit_jobs(agent);
+  jobs_state_changed(mover->jobs, job);
+  admit_jobs(mover);
 }
 
 MigPhase lifecycle_phase_of_cause(MigCause cause) {
@@ -158,9 +91,9 @@ MigPhase lifecycle_phase_of_cause(MigCause cause) {
   }
 }
 
-void lifecycle_finish_unmoved(Agent *agent, Job *job) {
+void lifecycle_finish_unmoved(Mover *mover, Job *job) {
   /* What did not run when it was checked is not said to run here. */
-  lifecycle_finish(agent, job, lifecycle_phase_of_cause(job->failure.cause),
+  lifecycle_finish(mover, job, lifecycle_phase_of_cause(job->failure.cause),
                    job->failure.cause == MIG_CAUSE_DOMAIN_NOT_RUNNING ? "unknown" : "source",
                    g_strdup("the migration was not started"));
 }
@@ -168,59 +101,59 @@ void lifecycle_finish_unmoved(Agent *agent, Job *job) {
 /* --- a new job --- */
 
 typedef struct Accepting {
-  Agent *agent;
+  Mover *mover;
   LifecycleAcceptedFunc done;
   gpointer user_data;
 } Accepting;
 
 static void on_accepted(const char *id, const GError *error, gpointer user_data) {
   g_autofree Accepting *accepting = user_data;
-  Agent *agent = accepting->agent;
-  Job *job = job_table_find_id(agent->jobs, id);
+  Mover *mover = accepting->mover;
+  Job *job = job_table_find_id(mover->jobs->table, id);
 
   if (!job)
     return;
   if (error) {
     log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused, since its record cannot be kept: %s",
             error->message);
-    accepting->done(agent, job, error, accepting->user_data);
-    store_remove(agent->store, job->id);
-    job_table_remove(agent->jobs, job);
+    accepting->done(job, error, accepting->user_data);
+    store_remove(mover->jobs->store, job->id);
+    job_table_remove(mover->jobs->table, job);
     return;
   }
   job->durable = true;
-  metrics_note_accepted(&agent->metrics);
+  jobs_tell(mover->jobs, job, JOB_CHANGE_ACCEPTED);
   log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_JOB_ACCEPTED, "to be moved to %s (job %.8s)",
              job->target_name ? job->target_name : job->target_uri, job->id);
-  admit_push(agent, job);
-  accepting->done(agent, job, NULL, accepting->user_data);
-  admit_jobs(agent);
+  admit_push(mover, job);
+  accepting->done(job, NULL, accepting->user_data);
+  admit_jobs(mover);
 }
 
-void lifecycle_accept(Agent *agent, Job *job, LifecycleAcceptedFunc done, gpointer user_data) {
+void lifecycle_accept(Mover *mover, Job *job, LifecycleAcceptedFunc done, gpointer user_data) {
   Accepting *accepting;
   g_autoptr(GError) error = NULL;
 
   if (!job_check_limits(job, &error) ||
-      !damaged_permits(agent->damaged, job->request_key, job->domain_uuid, &error)) {
+      !damaged_permits(mover->jobs->damaged, job->request_key, job->domain_uuid, &error)) {
     log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused: %s", error->message);
-    done(agent, job, error, user_data);
+    done(job, error, user_data);
     job_free(job);
     return;
   }
   accepting = g_new0(Accepting, 1);
-  accepting->agent = agent;
+  accepting->mover = mover;
   accepting->done = done;
   accepting->user_data = user_data;
   job_add_event(job, "accepted", MIG_CAUSE_NONE, "to be moved to %s",
                 job->target_name ? job->target_name : job->target_uri);
-  job_table_add(agent->jobs, job);
-  lifecycle_save(agent, job, on_accepted, accepting);
+  job_table_add(mover->jobs->table, job);
+  jobs_save(mover->jobs, job, on_accepted, accepting);
 }
 
 /* --- what clients ask for --- */
 
-LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const Caller *caller,
+LifecycleAbort lifecycle_take_back(Mover *mover, Job *job, MigCause cause, const Caller *caller,
                                    const char *why) {
   JobRun *run = job->run;
 
@@ -237,20 +170,20 @@ LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const
   if (!run || !run_has_failed(run))
     job_note_failure(job, cause, NULL, "aborted: %s", why);
   if (!run || !run_may_be_moving(run)) {
-    lifecycle_finish_unmoved(agent, job);
+    lifecycle_finish_unmoved(mover, job);
     return LIFECYCLE_ABORT_ASKED;
   }
   run_abort(run);
-  lifecycle_state_changed(agent, job);
+  jobs_state_changed(mover->jobs, job);
   return LIFECYCLE_ABORT_ASKED;
 }
 
-LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const Caller *caller) {
+LifecycleAbort lifecycle_abort(Mover *mover, Job *job, const Caller *caller) {
   g_autofree char *who = caller_describe(caller), *why = g_strdup_printf("on request of %s", who);
 
   if (job->lease && !job_is_final(job))
-    return incoming_release(agent, job, caller) ? LIFECYCLE_ABORT_ASKED : LIFECYCLE_ABORT_INCOMING;
-  return lifecycle_take_back(agent, job, MIG_CAUSE_USER_ABORT, caller, why);
+    return incoming_release(mover, job, caller) ? LIFECYCLE_ABORT_ASKED : LIFECYCLE_ABORT_INCOMING;
+  return lifecycle_take_back(mover, job, MIG_CAUSE_USER_ABORT, caller, why);
 }
 
 /* Why a migration is not to be ended by force now; NULL: it may be. */
@@ -267,12 +200,12 @@ static const char *why_not_complete(const Job *job) {
 /* The record says that the agent pauses the guest: now it may. If the migration fails then, the guest is known to be resumed. A
  * pause that is not made after all does not stay on record: its owner's would be taken for it. */
 static void on_pause_recorded(const char *id, const GError *error, gpointer user_data) {
-  Agent *agent = user_data;
-  Job *job = job_table_find_id(agent->jobs, id);
+  Mover *mover = user_data;
+  Job *job = job_table_find_id(mover->jobs->table, id);
   const char *why;
 
   if (error)
-    lifecycle_note_save_failure(agent, id, error);
+    jobs_note_save_failure(mover->jobs, id, error);
   if (!job || !job->run || !run_wants_pause(job->run))
     return;
   why = error ? "that could not be put on stable storage" : why_not_complete(job);
@@ -282,7 +215,7 @@ static void on_pause_recorded(const char *id, const GError *error, gpointer user
     run_complete(job->run, MIG_ACTION_PAUSE);
 }
 
-const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who) {
+const char *lifecycle_complete(Mover *mover, Job *job, MigActionKind kind, const char *who) {
   const char *why;
 
   if (job->lease)
@@ -298,22 +231,22 @@ const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const
   log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: asked for by %s", mig_action_name(kind), who);
   if (kind == MIG_ACTION_PAUSE) {
     run_want_pause(job->run);
-    lifecycle_announce(agent, job);
-    lifecycle_save(agent, job, on_pause_recorded, agent);
+    jobs_announce(mover->jobs, job);
+    jobs_save(mover->jobs, job, on_pause_recorded, mover);
   } else {
     run_complete(job->run, kind);
-    lifecycle_state_changed(agent, job);
+    jobs_state_changed(mover->jobs, job);
   }
   return NULL;
 }
 
 /* What was said is on stable storage: now it counts. */
 static void on_word_recorded(const char *id, const GError *error, gpointer user_data) {
-  Agent *agent = user_data;
-  Job *job = job_table_find_id(agent->jobs, id);
+  Mover *mover = user_data;
+  Job *job = job_table_find_id(mover->jobs->table, id);
 
   if (error)
-    lifecycle_note_save_failure(agent, id, error);
+    jobs_note_save_failure(mover->jobs, id, error);
   if (!job || !job->run)
     return;
   if (!error) {
@@ -323,10 +256,10 @@ static void on_word_recorded(const char *id, const GError *error, gpointer user_
   job->record.told_it_ran = job->record.told_it_stayed = false;
   job_add_event(job, "warning", MIG_CAUSE_NONE,
                 "what was said could not be put on stable storage, and does not count: %s", error->message);
-  lifecycle_state_changed(agent, job);
+  jobs_state_changed(mover->jobs, job);
 }
 
-const char *lifecycle_settle(Agent *agent, Job *job, bool it_ran, const char *who) {
+const char *lifecycle_settle(Mover *mover, Job *job, bool it_ran, const char *who) {
   const char *refusal;
 
   if (job->lease)
@@ -344,8 +277,8 @@ const char *lifecycle_settle(Agent *agent, Job *job, bool it_ran, const char *wh
                 it_ran ? "ran" : "never ran");
   log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s says that the guest %s at the target", who,
           it_ran ? "ran" : "never ran");
-  lifecycle_announce(agent, job);
-  lifecycle_save(agent, job, on_word_recorded, agent);
+  jobs_announce(mover->jobs, job);
+  jobs_save(mover->jobs, job, on_word_recorded, mover);
   return NULL;
 }
 
@@ -398,7 +331,7 @@ static char *describe_changes(const MigPolicy *changes) {
   return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-bool lifecycle_tune(Agent *agent, Job *job, const MigPolicy *changes, const char *who, const char **ret_key) {
+bool lifecycle_tune(Mover *mover, Job *job, const MigPolicy *changes, const char *who, const char **ret_key) {
   g_autofree char *text = describe_changes(changes);
 
   if (!may_tune(job, changes, ret_key))
@@ -407,62 +340,60 @@ bool lifecycle_tune(Agent *agent, Job *job, const MigPolicy *changes, const char
   for (unsigned key = 0; key < MIG_POLICY_KEY_COUNT; key++)
     if (changes->set & (UINT32_C(1) << key))
       job->policy_sources[key] = GOAL_SOURCE_TUNED;
-  job_queue_update(agent->queue, job);
+  job_queue_update(mover->jobs->queue, job);
   if (job->run)
     run_tune(job->run, changes);
   job_add_event(job, "tuned", MIG_CAUSE_NONE, "by %s: %s", who, text);
   log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_TUNED, "goals changed by %s: %s", who, text);
-  lifecycle_state_changed(agent, job);
+  jobs_state_changed(mover->jobs, job);
   return true;
 }
 
 /* --- the start of the agent, the clock, libvirt's events --- */
 
-void lifecycle_adopt(Agent *agent, Job *job) {
+void lifecycle_adopt(Mover *mover, Job *job) {
   if (job->lease) {
-    incoming_adopt(agent, job);
+    incoming_adopt(mover, job);
     return;
   }
   switch (job->phase) {
   case MIG_PHASE_PENDING:
-    admit_push(agent, job);
+    admit_push(mover, job);
     break;
   case MIG_PHASE_PREPARING:
     /* The record says "migrating" before anything moves: nothing did. */
     job_add_event(job, "agent_restarted", MIG_CAUSE_NONE, "the agent was restarted; the checks begin anew");
-    if (job_queue_try_enter(agent->queue, job)) {
-      run_start(agent, job, false);
+    if (job_queue_try_enter(mover->jobs->queue, job)) {
+      run_start(mover, job, false);
       break;
     }
-    lifecycle_enter_phase(agent, job, MIG_PHASE_PENDING, "it had no place yet, and waits for one again");
-    admit_push(agent, job);
-    lifecycle_state_changed(agent, job);
+    jobs_enter_phase(mover->jobs, job, MIG_PHASE_PENDING, "it had no place yet, and waits for one again");
+    admit_push(mover, job);
+    jobs_state_changed(mover->jobs, job);
     break;
   case MIG_PHASE_MIGRATING:
-    lifecycle_enter_phase(agent, job, MIG_PHASE_RECOVERING, "both ends are asked");
+    jobs_enter_phase(mover->jobs, job, MIG_PHASE_RECOVERING, "both ends are asked");
     G_GNUC_FALLTHROUGH;
   case MIG_PHASE_RECOVERING:
     job_add_event(job, "agent_restarted", MIG_CAUSE_NONE,
                   "the agent was restarted; the move is taken up again");
-    job_queue_enter(agent->queue, job);
-    run_adopt(agent, job);
-    lifecycle_state_changed(agent, job);
+    job_queue_enter(mover->jobs->queue, job);
+    run_adopt(mover, job);
+    jobs_state_changed(mover->jobs, job);
     break;
   default:
     break;
   }
 }
 
-void lifecycle_tick(Agent *agent) {
+void lifecycle_tick(Mover *mover) {
   g_autoptr(GPtrArray) unfinished = g_ptr_array_new();
-  const GPtrArray *all = job_table_all(agent->jobs);
+  const GPtrArray *all = job_table_all(mover->jobs->table);
   uint64_t now_ms = clock_now_ms();
 
   for (guint i = 0; i < all->len; i++) {
     Job *job = all->pdata[i];
 
-    if (job->record_due_ms > 0 && now_ms >= job->record_due_ms)
-      lifecycle_save(agent, job, NULL, NULL);
     if (!job_is_final(job))
       g_ptr_array_add(unfinished, job);
   }
@@ -471,19 +402,18 @@ void lifecycle_tick(Agent *agent) {
     Job *job = unfinished->pdata[i];
 
     if (job->lease)
-      incoming_tick(agent, job, now_ms);
+      incoming_tick(mover, job, now_ms);
     else if (job->run)
       run_tick(job->run, now_ms);
   }
-  admit_tick(agent);
-  forget_old_jobs(agent);
+  admit_tick(mover);
 }
 
-void lifecycle_handle_event(Agent *agent, const MigVirtEvent *event) {
-  Job *job = job_table_find_active(agent->jobs, event->uuid);
+void lifecycle_handle_event(Mover *mover, const MigVirtEvent *event) {
+  Job *job = job_table_find_active(mover->jobs->table, event->uuid);
 
   if (!job || job->lease)
-    incoming_handle_event(agent, job, event);
+    incoming_handle_event(mover, job, event);
   else if (job->run)
     run_handle_event(job->run, event);
 }

@@ -2,15 +2,15 @@
 /* A job's way through its phases: what moves it on, and what is written, said and started at each step. */
 #pragma once
 
-#include "agent/daemon/agent.h"
+#include "agent/move/mover.h"
 #include "libmigrate/core/monitor.h"
 #include "libmigrate/core/policy.h"
 
 /* Called once a job's record is on stable storage, or with `error`: it is not, and the job is gone. */
-typedef void (*LifecycleAcceptedFunc)(Agent *agent, Job *job, const GError *error, gpointer user_data);
+typedef void (*LifecycleAcceptedFunc)(Job *job, const GError *error, gpointer user_data);
 
 /* Puts a new job into the table and on stable storage; queues it then. Takes the job. */
-void lifecycle_accept(Agent *agent, Job *job, LifecycleAcceptedFunc done, gpointer user_data);
+void lifecycle_accept(Mover *mover, Job *job, LifecycleAcceptedFunc done, gpointer user_data);
 
 typedef enum LifecycleAbort {
   LIFECYCLE_ABORT_ASKED,
@@ -19,55 +19,41 @@ typedef enum LifecycleAbort {
   LIFECYCLE_ABORT_INCOMING /* it comes here, and its source alone can end that */
 } LifecycleAbort;
 
-/* Asks for the end of a job. `who` is for the record. The caller writes the record (lifecycle_save()). */
-LifecycleAbort lifecycle_abort(Agent *agent, Job *job, const Caller *caller);
+/* Asks for the end of a job. The caller writes the record (jobs_save()). */
+LifecycleAbort lifecycle_abort(Mover *mover, Job *job, const Caller *caller);
 
 /* The same for a cause of the agent's own; `why` is in words. */
-LifecycleAbort lifecycle_take_back(Agent *agent, Job *job, MigCause cause, const Caller *caller,
+LifecycleAbort lifecycle_take_back(Mover *mover, Job *job, MigCause cause, const Caller *caller,
                                    const char *why);
 
 /* Takes a way out of a running migration now. NULL, or why it cannot be taken. */
-const char *lifecycle_complete(Agent *agent, Job *job, MigActionKind kind, const char *who);
+const char *lifecycle_complete(Mover *mover, Job *job, MigActionKind kind, const char *who);
 
 /* A caller answers what a job asks an operator: did the guest run at the target? NULL, or why that is refused. */
-const char *lifecycle_settle(Agent *agent, Job *job, bool it_ran, const char *who);
+const char *lifecycle_settle(Mover *mover, Job *job, bool it_ran, const char *who);
 
 /* Changes goals. Only what is set in `changes` counts. False: ret_key cannot be changed any more. */
-bool lifecycle_tune(Agent *agent, Job *job, const MigPolicy *changes, const char *who, const char **ret_key);
-
-/* Writes the job's record. `done` may be NULL; it is called as of store_write(). */
-void lifecycle_save(Agent *agent, Job *job, StoreDoneFunc done, gpointer user_data);
+bool lifecycle_tune(Mover *mover, Job *job, const MigPolicy *changes, const char *who, const char **ret_key);
 
 /* Takes up a job that was read back. */
-void lifecycle_adopt(Agent *agent, Job *job);
+void lifecycle_adopt(Mover *mover, Job *job);
 
 /* Some times a second: deadlines, timeouts, what is to be written again, what is to be forgotten. */
-void lifecycle_tick(Agent *agent);
+void lifecycle_tick(Mover *mover);
 
-void lifecycle_handle_event(Agent *agent, const MigVirtEvent *event);
+void lifecycle_handle_event(Mover *mover, const MigVirtEvent *event);
 
 /* Lets go of a job that is being worked on: its migration goes on without us. True if a thread is left behind. */
 bool lifecycle_detach(Job *job);
 
 /* --- for run.c --- */
 
-/* Tells whoever watches of a change of state. */
-void lifecycle_announce(Agent *agent, Job *job);
-
-/* The same, and puts it on stable storage. */
-void lifecycle_state_changed(Agent *agent, Job *job);
-
-void lifecycle_enter_phase(Agent *agent, Job *job, MigPhase phase, const char *message);
-
-/* A record could not be written: says so, and tries again later. */
-void lifecycle_note_save_failure(Agent *agent, const char *id, const GError *error);
-
 /* An end that somebody decided on is an abort; an end that came by itself is a failure. */
 MigPhase lifecycle_phase_of_cause(MigCause cause);
 
 /* Ends the job, and frees its run. Takes `evidence`; `running_at` is static. The job stays in the table for now:
  * lifecycle_tick() forgets old ones. */
-void lifecycle_finish(Agent *agent, Job *job, MigPhase phase, const char *running_at, char *evidence);
+void lifecycle_finish(Mover *mover, Job *job, MigPhase phase, const char *running_at, char *evidence);
 
 /* The same for a job of which nothing was moved, and nothing will be. */
-void lifecycle_finish_unmoved(Agent *agent, Job *job);
+void lifecycle_finish_unmoved(Mover *mover, Job *job);

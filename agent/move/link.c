@@ -50,8 +50,8 @@ static uint64_t configured(const Config *config, const char *target_uri) {
   return config->link_bytes_per_s;
 }
 
-void link_recall(const Agent *agent, const char *target_uri, MigLinkFacts *ret_facts) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+void link_recall(const Mover *mover, const char *target_uri, MigLinkFacts *ret_facts) {
+  const GPtrArray *all = job_table_all(mover->jobs->table);
   unsigned rates = 0, switches = 0;
   uint64_t switch_ms[MOVES];
   MigLinkFacts facts = {0};
@@ -70,7 +70,7 @@ void link_recall(const Agent *agent, const char *target_uri, MigLinkFacts *ret_f
       switch_ms[switches++] = downtime_ms;
   }
   facts.switch_ms = middle(switch_ms, switches);
-  if (configured(agent->config, target_uri) > 0)
-    facts.bandwidth_bytes_per_s = configured(agent->config, target_uri);
+  if (configured(mover->config, target_uri) > 0)
+    facts.bandwidth_bytes_per_s = configured(mover->config, target_uri);
   *ret_facts = facts;
 }

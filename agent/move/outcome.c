@@ -17,7 +17,7 @@ void outcome_on_returned(JobRun *run, const WorkerReport *report) {
                 report->error->message);
   if (job->failure.cause == MIG_CAUSE_NONE)
     run->error = g_error_copy(report->error);
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 /* Of the migration's own error, when nobody had asked for an end. */
@@ -77,23 +77,23 @@ static void settle_moved(JobRun *run, const WorkerReport *report, const char *ru
     job->have_total_time = true;
     job->total_time_ms = clock_now_ms() - job->started_ms;
   }
-  lifecycle_finish(run->agent, job, MIG_PHASE_SUCCEEDED, running_at, g_strdup(report->evidence));
+  lifecycle_finish(run->mover, job, MIG_PHASE_SUCCEEDED, running_at, g_strdup(report->evidence));
 }
 
 /* The record said that it may be on its way, and it never was: the agent was killed in between. */
 static void begin_anew(JobRun *run) {
-  Agent *agent = run->agent;
+  Mover *mover = run->mover;
   Job *job = run->job;
 
   run_settle_pause(run);
   g_clear_pointer(&job->run, run_free);
-  recorder_forget(agent, job);
+  recorder_forget(mover->jobs, job);
   job->started_ms = 0;
   job->started_usec = 0;
-  lifecycle_enter_phase(agent, job, MIG_PHASE_PREPARING,
-                        "the agent was restarted before the migration had begun; the checks begin anew");
-  run_start(agent, job, false);
-  lifecycle_state_changed(agent, job);
+  jobs_enter_phase(mover->jobs, job, MIG_PHASE_PREPARING,
+                   "the agent was restarted before the migration had begun; the checks begin anew");
+  run_start(mover, job, false);
+  jobs_state_changed(mover->jobs, job);
 }
 
 static void settle_unmoved(JobRun *run, const WorkerReport *report) {
@@ -112,13 +112,13 @@ static void settle_unmoved(JobRun *run, const WorkerReport *report) {
     job_note_failure(
         job, MIG_CAUSE_LIBVIRT_ERROR, NULL,
         "the migration ended while the agent was away, and libvirt no longer says why: see its log");
-  lifecycle_finish(run->agent, job, lifecycle_phase_of_cause(job->failure.cause), "source",
+  lifecycle_finish(run->mover, job, lifecycle_phase_of_cause(job->failure.cause), "source",
                    g_strdup(report->evidence));
 }
 
 static void settle_gone(JobRun *run, const WorkerReport *report) {
   job_note_failure(run->job, MIG_CAUSE_GUEST_STOPPED, run->error, "%s", report->evidence);
-  lifecycle_finish(run->agent, run->job, MIG_PHASE_FAILED, "none", g_strdup(report->evidence));
+  lifecycle_finish(run->mover, run->job, MIG_PHASE_FAILED, "none", g_strdup(report->evidence));
 }
 
 /* Nobody saw where it went. That it had moved to the target may be known all the same. */
@@ -135,7 +135,7 @@ static void settle_left(JobRun *run, const WorkerReport *report) {
     job_note_failure(job, cause_of_migration(run->error), run->error, "%s", run->error->message);
   else
     job_note_failure(job, MIG_CAUSE_OUTCOME_UNKNOWN, run->error, "%s", report->evidence);
-  lifecycle_finish(run->agent, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
+  lifecycle_finish(run->mover, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
 }
 
 static void settle_split(JobRun *run, const WorkerReport *report) {
@@ -146,7 +146,7 @@ static void settle_split(JobRun *run, const WorkerReport *report) {
                    report->evidence);
   log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_SPLIT, "both ends have a live copy; nothing was touched: %s",
           report->evidence);
-  lifecycle_finish(run->agent, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
+  lifecycle_finish(run->mover, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
 }
 
 /* What stays behind, and where it is a copy of the guest the command that removes it. */

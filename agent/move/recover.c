@@ -12,7 +12,6 @@
 #include "agent/job/log.h"
 #include "agent/move/lifecycle.h"
 #include "agent/move/remedy.h"
-#include "agent/request/watch.h"
 
 #include <inttypes.h>
 
@@ -36,7 +35,7 @@ static void go_on(JobRun *run, const char *message) {
   run->deaf_since_ms = 0;
   run->operator_called = false;
   if (job->phase == MIG_PHASE_RECOVERING)
-    lifecycle_enter_phase(run->agent, job, MIG_PHASE_MIGRATING, message);
+    jobs_enter_phase(run->mover->jobs, job, MIG_PHASE_MIGRATING, message);
 }
 
 /* --- what the worker finds --- */
@@ -46,7 +45,7 @@ char *recover_describe_remedy(const JobRun *run, const WorkerReport *report) {
   const RemedyPlaces places = {
       .domain = job->domain_name,
       .job = job->id,
-      .source_uri = hypervisor_get_uri(run->agent->hypervisor),
+      .source_uri = hypervisor_get_uri(run->mover->hypervisor),
       .target_uri = job->target_uri,
       .seen_there = job->record.seen_there || job->record.completed,
   };
@@ -74,17 +73,17 @@ void recover_on_unsettled(JobRun *run, const WorkerReport *report) {
   job_set_evidence(job, report->evidence);
   set_plan(run, report);
   if (!report->news && job->phase == MIG_PHASE_RECOVERING) {
-    lifecycle_announce(run->agent, job);
+    jobs_announce(run->mover->jobs, job);
     return;
   }
   if (job->phase == MIG_PHASE_MIGRATING)
-    lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
+    jobs_enter_phase(run->mover->jobs, job, MIG_PHASE_RECOVERING, report->evidence);
   else
     job_add_event(job, operator? "warning" : "action", MIG_CAUSE_NONE, "%s", report->evidence);
   log_job(job, operator? LOG_ERR : LOG_WARNING,
                operator? NAMES_MESSAGE_JOB_NEEDS_OPERATOR : NAMES_MESSAGE_JOB_OUTCOME_UNKNOWN,
           "cannot yet determine which host runs the guest: %s. %s", report->evidence, job->next_action);
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 void recover_on_touching(JobRun *run, const WorkerReport *report) {
@@ -100,14 +99,14 @@ void recover_on_touching(JobRun *run, const WorkerReport *report) {
   job->recovery.tried_usec = g_get_real_time();
   job->recovery.again_usec = 0;
   if (job->phase == MIG_PHASE_RECOVERING || flows(run)) {
-    lifecycle_announce(run->agent, job);
+    jobs_announce(run->mover->jobs, job);
     return;
   }
   run->flow = (JobFlow){0};
-  lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
+  jobs_enter_phase(run->mover->jobs, job, MIG_PHASE_RECOVERING, report->evidence);
   log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_RECOVERING,
           "post-copy is cut, and is resumed as soon as that works: %s", report->evidence);
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 /* QEMU's stream was not cut, says QEMU. That is so after a cut of the link that TCP outlives: libvirt gave it up, QEMU did
@@ -147,7 +146,7 @@ static void on_resumed(JobRun *run, const WorkerReport *report) {
   if (report->again_ms)
     recovery->again_usec = g_get_real_time() + ((int64_t)report->again_ms - (int64_t)clock_now_ms()) * 1000;
   if (g_strcmp0(recovery->error, text) == 0 && text) {
-    lifecycle_announce(run->agent, job);
+    jobs_announce(run->mover->jobs, job);
     return;
   }
   g_free(recovery->error);
@@ -156,7 +155,7 @@ static void on_resumed(JobRun *run, const WorkerReport *report) {
                 text ? text : "done");
   log_job(job, text ? LOG_WARNING : LOG_NOTICE, NAMES_MESSAGE_JOB_RECOVERING,
           "resume of the post-copy, try %u: %s", recovery->tries, text ? text : "done");
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 /* The other actions on a domain: rare enough to be told each time, with what they rest on. */
@@ -165,16 +164,16 @@ static void on_domain_touched(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
 
   if (job->phase == MIG_PHASE_MIGRATING)
-    lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, report->evidence);
+    jobs_enter_phase(run->mover->jobs, job, MIG_PHASE_RECOVERING, report->evidence);
   job_add_event(job, report->error ? "warning" : "action", MIG_CAUSE_NONE, "%s (%s): %s", report->plan,
                 report->evidence, result);
   log_job(job, report->error ? LOG_WARNING : LOG_NOTICE, NAMES_MESSAGE_JOB_DOMAIN_TOUCHED, "%s (%s): %s",
           report->plan, report->evidence, result);
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 void recover_on_touched(JobRun *run, const WorkerReport *report) {
-  metrics_note_touch(&run->agent->metrics, report->touch, !report->error);
+  run->mover->touches[report->touch][!report->error]++;
   if (report->touch == MIG_TOUCH_RESUME_POST_COPY)
     on_resumed(run, report);
   else
@@ -187,7 +186,7 @@ void recover_on_attached(JobRun *run, const WorkerReport *report) {
   go_on(run, report->evidence);
   log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_ADOPTED, "the migration is under way, and is steered on: %s",
           report->evidence);
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 /* --- what its numbers say --- */
@@ -199,7 +198,7 @@ static void on_flow(JobRun *run) {
     return;
   go_on(run, "data moves again: the post-copy goes on");
   log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ADOPTED, "data moves again: the post-copy goes on");
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 static void on_stall(JobRun *run) {
@@ -213,9 +212,9 @@ static void on_stall(JobRun *run) {
   run->flow.rises = 0;
   job_set_evidence(job, message);
   job_set_next_action(job, "watches the stream, and libvirt, which notices a cut after half a minute");
-  lifecycle_enter_phase(run->agent, job, MIG_PHASE_RECOVERING, message);
+  jobs_enter_phase(run->mover->jobs, job, MIG_PHASE_RECOVERING, message);
   log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_RECOVERING, "%s", message);
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 void recover_on_sample(JobRun *run, const MigSample *sample) {

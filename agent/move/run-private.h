@@ -16,7 +16,7 @@ typedef struct JobFlow {
 } JobFlow;
 
 struct JobRun {
-  Agent *agent;
+  Mover *mover;
   Job *job;
   Worker *worker;
   MigMonitor monitor;

@@ -18,7 +18,6 @@
 #include "agent/move/admit.h"
 #include "agent/move/lifecycle.h"
 #include "agent/move/link.h"
-#include "agent/request/watch.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -92,7 +91,7 @@ static void make_plan(JobRun *run) {
   MigLinkFacts link;
   char text[400];
 
-  link_recall(run->agent, job->target_uri, &link);
+  link_recall(run->mover, job->target_uri, &link);
   bandwidth_limit(run, &policy);
   mig_plan(&run->probe, job->memory_bytes, &link, &policy, &job->plan);
   job->have_plan = true;
@@ -104,20 +103,20 @@ static void make_plan(JobRun *run) {
 
 /* The record says that the domain may be on its way: now it may. */
 static void on_start_recorded(const char *id, const GError *error, gpointer user_data) {
-  Agent *agent = user_data;
-  Job *job = job_table_find_id(agent->jobs, id);
+  Mover *mover = user_data;
+  Job *job = job_table_find_id(mover->jobs->table, id);
   MigPolicy policy;
 
   if (!job || !job->run || job->run->go_given)
     return;
   if (error) {
-    lifecycle_note_save_failure(agent, id, error);
+    jobs_note_save_failure(mover->jobs, id, error);
     job_note_failure(job, MIG_CAUSE_INTERNAL, NULL, "the start could not be put on stable storage: %s",
                      error->message);
-    lifecycle_finish_unmoved(agent, job);
+    lifecycle_finish_unmoved(mover, job);
     return;
   }
-  lifecycle_announce(agent, job);
+  jobs_announce(mover->jobs, job);
   job->run->go_given = true;
   policy = start_policy(job);
   bandwidth_limit(job->run, &policy);
@@ -149,10 +148,10 @@ static void note_findings(Job *job, const MigCheckReport *check) {
 }
 
 static void on_prepared(JobRun *run, const WorkerReport *report) {
-  Agent *agent = run->agent;
+  Mover *mover = run->mover;
   Job *job = run->job;
 
-  if (!admit_passed(agent, job))
+  if (!admit_passed(mover, job))
     return;
   note_findings(job, report->check);
   job->memory_bytes = report->domain.memory_bytes;
@@ -167,7 +166,7 @@ static void on_prepared(JobRun *run, const WorkerReport *report) {
 }
 
 void run_begin(JobRun *run) {
-  Agent *agent = run->agent;
+  Mover *mover = run->mover;
   Job *job = run->job;
 
   job->started_ms = clock_now_ms();
@@ -176,23 +175,23 @@ void run_begin(JobRun *run) {
   job->steering = (MigSteering){0};
   start_monitor(run);
   job->stage = MIG_STAGE_PRE_COPY;
-  lifecycle_enter_phase(agent, job, MIG_PHASE_MIGRATING, "the checks passed; the migration begins");
+  jobs_enter_phase(mover->jobs, job, MIG_PHASE_MIGRATING, "the checks passed; the migration begins");
   log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "the migration to %s begins, %" PRIu64 " MiB of memory",
           job->target_name ? job->target_name : job->target_uri, job->memory_bytes / MIG_MIB_BYTES);
   /* Announced when it is durable: who is told that it migrates shall not be told so again after a restart. */
-  lifecycle_save(agent, job, on_start_recorded, agent);
+  jobs_save(mover->jobs, job, on_start_recorded, mover);
 }
 
 static void on_refused(JobRun *run, const WorkerReport *report) {
   note_findings(run->job, report->check);
   if (report->hold != MIG_HOLD_NONE) {
-    admit_hold(run->agent, run->job, report->hold,
+    admit_hold(run->mover, run->job, report->hold,
                report->reason ? report->reason : mig_cause_name(report->cause), report->cause, report->error);
     return;
   }
   job_note_failure(run->job, report->cause, report->error, "%s",
                    report->evidence ? report->evidence : report->error->message);
-  lifecycle_finish_unmoved(run->agent, run->job);
+  lifecycle_finish_unmoved(run->mover, run->job);
 }
 
 /* --- while migrating --- */
@@ -203,14 +202,14 @@ static void on_stage(JobRun *run, MigStage stage) {
   job->stage = stage;
   job_add_event(job, "stage", MIG_CAUSE_NONE, "now in %s", mig_stage_name(stage));
   log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STAGE, "now in %s", mig_stage_name(stage));
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 static void take_action(JobRun *run, const MigAction *action) {
   Job *job = run->job;
 
   note_steering(run);
-  metrics_note_action(&run->agent->metrics, action->kind);
+  run->mover->actions[action->kind]++;
   job_add_event(job, "decision", action->cause, "%s: %s", mig_action_name(action->kind), action->message);
   if (action->kind == MIG_ACTION_ABORT) {
     if (!run->error)
@@ -222,7 +221,7 @@ static void take_action(JobRun *run, const MigAction *action) {
             action->message);
   }
   worker_act(run->worker, action);
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 static void note_forecast(JobRun *run) {
@@ -255,7 +254,7 @@ static void step_monitor(JobRun *run, const MigSample *sample) {
   if (action.kind != MIG_ACTION_NONE)
     take_action(run, &action);
   else if (note_steering(run))
-    lifecycle_save(run->agent, job, NULL, NULL);
+    jobs_save(run->mover->jobs, job, NULL, NULL);
 }
 
 static void note_silence(JobRun *run, const WorkerReport *report) {
@@ -271,7 +270,7 @@ static void note_silence(JobRun *run, const WorkerReport *report) {
                   report->error ? report->error->message : "no reason given");
   else
     job_add_event(run->job, "warning", MIG_CAUSE_NONE, "libvirt tells again how far it is");
-  lifecycle_state_changed(run->agent, run->job);
+  jobs_state_changed(run->mover->jobs, run->job);
 }
 
 static void note_begun(JobRun *run, uint64_t job_began_ms) {
@@ -279,7 +278,7 @@ static void note_begun(JobRun *run, uint64_t job_began_ms) {
     return;
   run->job->begun = true;
   run->job->job_began_ms = job_began_ms;
-  lifecycle_state_changed(run->agent, run->job);
+  jobs_state_changed(run->mover->jobs, run->job);
 }
 
 static void on_sample(JobRun *run, const WorkerReport *report) {
@@ -296,8 +295,8 @@ static void on_sample(JobRun *run, const WorkerReport *report) {
   step_monitor(run, &report->sample);
   recover_on_sample(run, &report->sample);
   if (report->sample.valid && report->sample.active)
-    recorder_note(run->agent, job);
-  watch_notify(run->agent, job, false);
+    recorder_note(run->mover->jobs, job);
+  jobs_tell(run->mover->jobs, job, JOB_CHANGE_NUMBERS);
 }
 
 /* The job's policy has them, so libvirt is to have them: whoever refuses, or is away, is asked again. False: that was said
@@ -344,7 +343,7 @@ void run_drop_pause(JobRun *run, const char *why) {
   run_settle_pause(run);
   job_add_event(run->job, "warning", MIG_CAUSE_NONE, "not paused: %s", why);
   log_job(run->job, LOG_WARNING, NULL, "not paused, though it was asked for: %s", why);
-  lifecycle_state_changed(run->agent, run->job);
+  jobs_state_changed(run->mover->jobs, run->job);
 }
 
 void run_settle_pause(JobRun *run) {
@@ -376,17 +375,17 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
       mig_monitor_note_refused(&run->monitor, report->action.kind);
     note_steering(run);
   }
-  lifecycle_state_changed(run->agent, job);
+  jobs_state_changed(run->mover->jobs, job);
 }
 
 static void keep_learnt(JobRun *run);
 
 static void on_learnt_recorded(const char *id, const GError *error, gpointer user_data) {
-  Agent *agent = user_data;
-  Job *job = job_table_find_id(agent->jobs, id);
+  Mover *mover = user_data;
+  Job *job = job_table_find_id(mover->jobs->table, id);
 
   if (error)
-    lifecycle_note_save_failure(agent, id, error);
+    jobs_note_save_failure(mover->jobs, id, error);
   if (!job || !job->run)
     return;
   if (error)
@@ -397,8 +396,8 @@ static void on_learnt_recorded(const char *id, const GError *error, gpointer use
 
 static void keep_learnt(JobRun *run) {
   run->keep_again_ms = 0;
-  lifecycle_announce(run->agent, run->job);
-  lifecycle_save(run->agent, run->job, on_learnt_recorded, run->agent);
+  jobs_announce(run->mover->jobs, run->job);
+  jobs_save(run->mover->jobs, run->job, on_learnt_recorded, run->mover);
 }
 
 /* What was seen is kept before anything rests on it: the worker waits for that. What else the record has is the main thread's. */
@@ -414,14 +413,14 @@ static void on_in_clear(JobRun *run, const WorkerReport *report) {
   job_add_event(run->job, "warning", MIG_CAUSE_NONE,
                 "not encrypted: begun again without TLS, as tls=yes permits: %s", report->error->message);
   log_job(run->job, LOG_WARNING, NULL, "not encrypted, though tls=yes: %s", report->error->message);
-  lifecycle_state_changed(run->agent, run->job);
+  jobs_state_changed(run->mover->jobs, run->job);
 }
 
 static void on_report(Worker *worker, const WorkerReport *report, gpointer user_data) {
   JobRun *run = user_data;
 
   if (note_pause(run))
-    lifecycle_state_changed(run->agent, run->job);
+    jobs_state_changed(run->mover->jobs, run->job);
   switch (report->kind) {
   case WORKER_PREPARED:
     on_prepared(run, report);
@@ -474,7 +473,7 @@ static bool wants_probe(const MigPolicy *policy) {
          mig_policy_get(policy, MIG_POLICY_MAX_PAUSE_MS) > 0;
 }
 
-void run_start(Agent *agent, Job *job, bool reattach) {
+void run_start(Mover *mover, Job *job, bool reattach) {
   JobRun *run = g_new0(JobRun, 1);
   WorkerRequest request = {
       .name = job->id,
@@ -489,16 +488,16 @@ void run_start(Agent *agent, Job *job, bool reattach) {
       .started_ms = reattach ? job->started_ms : 0,
       .job_began_ms = reattach ? job->job_began_ms : 0,
       .probe = wants_probe(&job->policy),
-      .connect_timeout_ms = agent->config->connect_timeout_ms,
-      .poll_interval_ms = agent->config->poll_interval_ms,
+      .connect_timeout_ms = mover->config->connect_timeout_ms,
+      .poll_interval_ms = mover->config->poll_interval_ms,
   };
 
-  run->agent = agent;
+  run->mover = mover;
   run->job = job;
   run->go_given = run->adopted = reattach;
-  run->prepare_until_ms = clock_now_ms() + agent->config->prepare_timeout_ms;
+  run->prepare_until_ms = clock_now_ms() + mover->config->prepare_timeout_ms;
   job->run = run;
-  run->worker = worker_start(agent->hypervisor, agent->driver, &request, agent->context, on_report, run);
+  run->worker = worker_start(mover->hypervisor, mover->driver, &request, mover->context, on_report, run);
 }
 
 /* Did libvirt get other limits since the start, or should it have? Nobody knows what became of them. */
@@ -508,8 +507,8 @@ static bool has_limits_of_its_own(const Job *job) {
          job->policy_sources[MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] == GOAL_SOURCE_TUNED;
 }
 
-void run_adopt(Agent *agent, Job *job) {
-  run_start(agent, job, true);
+void run_adopt(Mover *mover, Job *job) {
+  run_start(mover, job, true);
   bandwidth_adopt(job->run);
   if (!job->run->bandwidth.in && has_limits_of_its_own(job))
     job->run->limits_due_ms = 1;
@@ -547,7 +546,7 @@ void run_complete(JobRun *run, MigActionKind kind) {
   if (run->monitoring)
     mig_monitor_note_taken(&run->monitor, kind);
   if (note_steering(run))
-    lifecycle_save(run->agent, run->job, NULL, NULL);
+    jobs_save(run->mover->jobs, run->job, NULL, NULL);
   worker_act(run->worker, &(MigAction){.kind = kind});
 }
 
@@ -585,13 +584,13 @@ void run_tune(JobRun *run, const MigPolicy *changes) {
 
 /* Others need what there is, and do not give it up: its checks will not be true for ever. */
 static void hold_without_share(JobRun *run) {
-  g_autofree char *lack = bandwidth_explain_lack(run->agent);
+  g_autofree char *lack = bandwidth_explain_lack(run->mover);
   g_autoptr(GError) error = NULL;
 
   g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
               "no share of MaxBandwidth= became free within %u s%s%s",
-              run->agent->config->prepare_timeout_ms / 1000, lack ? ": " : "", lack ? lack : "");
-  admit_hold(run->agent, run->job, MIG_HOLD_JOB, mig_admission_name(MIG_ADMISSION_BANDWIDTH_LIMIT),
+              run->mover->config->prepare_timeout_ms / 1000, lack ? ": " : "", lack ? lack : "");
+  admit_hold(run->mover, run->job, MIG_HOLD_JOB, mig_admission_name(MIG_ADMISSION_BANDWIDTH_LIMIT),
              MIG_CAUSE_PENDING_TIMEOUT, error);
 }
 
@@ -615,8 +614,8 @@ void run_tick(JobRun *run, uint64_t now_ms) {
   if (job->phase == MIG_PHASE_PREPARING && now_ms >= run->prepare_until_ms) {
     job_note_failure(job, MIG_CAUSE_PREPARE_TIMEOUT, NULL,
                      "the checks did not end within %u s: a libvirtd, of this node or of the target, hangs",
-                     run->agent->config->prepare_timeout_ms / 1000);
-    lifecycle_finish_unmoved(run->agent, job);
+                     run->mover->config->prepare_timeout_ms / 1000);
+    lifecycle_finish_unmoved(run->mover, job);
     return;
   }
   if (run->monitoring) {
@@ -631,7 +630,7 @@ void run_tick(JobRun *run, uint64_t now_ms) {
     set_own_bandwidth(run);
   }
   if (run->silent)
-    watch_notify(run->agent, job, false);
+    jobs_tell(run->mover->jobs, job, JOB_CHANGE_NUMBERS);
 }
 
 void run_handle_event(JobRun *run, const MigVirtEvent *event) {

@@ -2,16 +2,16 @@
 /* A job that is being worked on: its worker, its monitor, and what follows from what they say. */
 #pragma once
 
-#include "agent/daemon/agent.h"
+#include "agent/move/mover.h"
 #include "libmigrate/core/monitor.h"
 
 typedef struct JobRun JobRun;
 
 /* Puts a worker on the job, from the checks on. Sets job->run. With `reattach` its migration may be under way already. */
-void run_start(Agent *agent, Job *job, bool reattach);
+void run_start(Mover *mover, Job *job, bool reattach);
 
 /* Takes up a job whose migration may be under way since before this process. */
-void run_adopt(Agent *agent, Job *job);
+void run_adopt(Mover *mover, Job *job);
 
 /* The checks passed, and the job has its share of the bandwidth: the migration begins. */
 void run_begin(JobRun *run);

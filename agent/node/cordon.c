@@ -6,9 +6,9 @@
  * empty the node) and leases for what would come in. What was accepted before goes on, what waits included. */
 #include "agent/node/cordon.h"
 
-#include "agent/daemon/agent.h"
 #include "agent/job/log.h"
 #include "agent/job/recordformat.h"
+#include "agent/node/node.h"
 #include "agent/request/reply.h"
 
 #include <string.h>
@@ -61,44 +61,43 @@ static json_t *to_record(const Cordon *cordon) {
   return record;
 }
 
-bool cordon_refuse(const Agent *agent, VarlinkCall *call) {
-  if (!agent->cordon.on)
+bool cordon_refuse(const Node *node, VarlinkCall *call) {
+  if (!node->cordon.on)
     return false;
-  reply_error(call, "NodeCordoned", cordon_to_json(&agent->cordon));
+  reply_error(call, "NodeCordoned", cordon_to_json(&node->cordon));
   return true;
 }
 
 /* --- changes --- */
 
-static void save(Agent *agent, StoreDoneFunc done, gpointer user_data) {
-  if (agent->status_changed)
-    agent->status_changed(agent);
-  store_write(agent->store, CORDON_RECORD_ID, to_record(&agent->cordon), done, user_data);
+static void save(Node *node, StoreDoneFunc done, gpointer user_data) {
+  mover_status_changed(node->mover);
+  store_write(node->jobs->store, CORDON_RECORD_ID, to_record(&node->cordon), done, user_data);
 }
 
 /* Said again, it is since the first time; a new reason replaces the old one. */
-void cordon_begin(Agent *agent, const char *reason, const char *by, StoreDoneFunc done, gpointer user_data) {
-  bool again = agent->cordon.on;
+void cordon_begin(Node *node, const char *reason, const char *by, StoreDoneFunc done, gpointer user_data) {
+  bool again = node->cordon.on;
 
   if (!again || reason)
-    set(&agent->cordon, reason ? reason : "", by, again ? agent->cordon.since_usec : g_get_real_time());
+    set(&node->cordon, reason ? reason : "", by, again ? node->cordon.since_usec : g_get_real_time());
   if (!again)
     log_message(LOG_NOTICE, NAMES_MESSAGE_CORDONED,
-                (const LogField[]){{NAMES_FIELD_REASON, agent->cordon.reason}}, 1,
+                (const LogField[]){{NAMES_FIELD_REASON, node->cordon.reason}}, 1,
                 "this node is cordoned by %s, and takes no new work%s%s", by,
-                *agent->cordon.reason ? ": " : "", agent->cordon.reason);
-  save(agent, done, user_data);
+                *node->cordon.reason ? ": " : "", node->cordon.reason);
+  save(node, done, user_data);
 }
 
-void cordon_for_drain(Agent *agent, const char *by) {
-  if (!agent->cordon.on)
-    cordon_begin(agent, "it is drained", by, NULL, NULL);
+void cordon_for_drain(Node *node, const char *by) {
+  if (!node->cordon.on)
+    cordon_begin(node, "it is drained", by, NULL, NULL);
 }
 
-void cordon_end(Agent *agent, const char *by, StoreDoneFunc done, gpointer user_data) {
-  if (agent->cordon.on)
+void cordon_end(Node *node, const char *by, StoreDoneFunc done, gpointer user_data) {
+  if (node->cordon.on)
     log_message(LOG_NOTICE, NAMES_MESSAGE_UNCORDONED, NULL, 0, "this node takes work again: uncordoned by %s",
                 by);
-  cordon_clear(&agent->cordon);
-  save(agent, done, user_data);
+  cordon_clear(&node->cordon);
+  save(node, done, user_data);
 }

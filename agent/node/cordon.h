@@ -9,10 +9,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+typedef struct Node Node;
+
 /* The id of its record, among those of the jobs. */
 #define CORDON_RECORD_ID "node"
-
-struct Agent;
 
 /* All zero: it is not. */
 typedef struct Cordon {
@@ -32,13 +32,12 @@ void cordon_read(Cordon *cordon, json_t *record, const GError *error);
 json_t *cordon_to_json(const Cordon *cordon);
 
 /* Answers a call with NodeCordoned, if the node is: true then. */
-bool cordon_refuse(const struct Agent *agent, VarlinkCall *call);
+bool cordon_refuse(const Node *node, VarlinkCall *call);
 
 /* The reason may be NULL; said again, it is since the first time, and a new reason replaces the old one. `done` is called as of
  * store_write(). */
-void cordon_begin(struct Agent *agent, const char *reason, const char *by, StoreDoneFunc done,
-                  gpointer user_data);
-void cordon_end(struct Agent *agent, const char *by, StoreDoneFunc done, gpointer user_data);
+void cordon_begin(Node *node, const char *reason, const char *by, StoreDoneFunc done, gpointer user_data);
+void cordon_end(Node *node, const char *by, StoreDoneFunc done, gpointer user_data);
 
 /* Cordons for a drain, whose record is written after this one. A node that is cordoned stays so as it is. */
-void cordon_for_drain(struct Agent *agent, const char *by);
+void cordon_for_drain(Node *node, const char *by);

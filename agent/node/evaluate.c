@@ -15,9 +15,9 @@
 #include "agent/node/evaluate.h"
 
 #include "agent/base/clock.h"
-#include "agent/daemon/agent.h"
 #include "agent/libvirtd/compare.h"
 #include "agent/libvirtd/local-call.h"
+#include "agent/node/node.h"
 #include "agent/request/params.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ typedef struct Count {
 } Count;
 
 struct Evaluator {
-  Agent *agent;
+  Node *node;
   Errands *errands;
   GHashTable *counts; /* UUID: Count, of all that run */
   GHashTable *due;    /* UUID: to be counted anew */
@@ -134,7 +134,7 @@ static void on_counted(gpointer data, const GError *error, gpointer user_data) {
 }
 
 static bool is_all_due(const Evaluator *evaluator, uint64_t now_ms) {
-  uint64_t interval_ms = evaluator->agent->config->evaluate_interval_ms;
+  uint64_t interval_ms = evaluator->node->config->evaluate_interval_ms;
   uint64_t since_ms = now_ms - evaluator->all_begun_ms;
 
   if (evaluator->all_due)
@@ -158,7 +158,7 @@ static GPtrArray *take_due(Evaluator *evaluator) {
 void evaluator_tick(Evaluator *evaluator) {
   uint64_t now_ms = clock_now_ms();
 
-  if (evaluator->counting || !hypervisor_get_state(evaluator->agent->hypervisor)->reachable)
+  if (evaluator->counting || !hypervisor_get_state(evaluator->node->mover->hypervisor)->reachable)
     return;
   if (is_all_due(evaluator, now_ms)) {
     evaluator->counting = true;
@@ -210,12 +210,12 @@ json_t *evaluator_count_to_json(const Evaluator *evaluator) {
   return object;
 }
 
-Evaluator *evaluator_new(Agent *agent) {
+Evaluator *evaluator_new(Node *node) {
   Evaluator *evaluator = g_new0(Evaluator, 1);
 
-  evaluator->agent = agent;
-  evaluator->errands = errands_new(agent->driver, agent->hypervisor, agent->context, THREADS,
-                                   agent->config->connect_timeout_ms);
+  evaluator->node = node;
+  evaluator->errands = errands_new(node->mover->driver, node->mover->hypervisor, node->mover->context,
+                                   THREADS, node->config->connect_timeout_ms);
   evaluator->counts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
   evaluator->due = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
   return evaluator;
@@ -233,7 +233,7 @@ void evaluator_free(Evaluator *evaluator) {
 /* --- the method --- */
 
 typedef struct Question {
-  Agent *agent;
+  Node *node;
   VarlinkCall *call;
   char *domain; /* or NULL */
 } Question;
@@ -292,11 +292,11 @@ static void on_evaluated(gpointer data, const GError *error, gpointer user_data)
   json_t *domains;
 
   if (error) {
-    asked_reply_lookup_error(question->agent, question->call, question->domain ? question->domain : "",
-                             error);
+    asked_reply_lookup_error(question->node->requests, question->call,
+                             question->domain ? question->domain : "", error);
     return;
   }
-  take_count(question->agent->evaluator, task);
+  take_count(question->node->evaluator, task);
   domains = json_array();
   for (guint i = 0; i < task->found->len; i++)
     json_array_append_new(domains, comparison_to_json(task->found->pdata[i], &room));
@@ -306,7 +306,7 @@ static void on_evaluated(gpointer data, const GError *error, gpointer user_data)
 void evaluator_answer(Evaluator *evaluator, VarlinkCall *call, json_t *parameters) {
   Question *question = g_new0(Question, 1);
 
-  question->agent = evaluator->agent;
+  question->node = evaluator->node;
   question->call = varlink_call_ref(call);
   question->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
   ask(evaluator, g_strdup(question->domain), NULL, on_evaluated, question);

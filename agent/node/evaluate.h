@@ -8,12 +8,12 @@
 #include <glib.h>
 #include <jansson.h>
 
-struct Agent;
+typedef struct Node Node;
 
 typedef struct Evaluator Evaluator;
 
 /* Borrows the agent, whose hypervisor is there already. */
-Evaluator *evaluator_new(struct Agent *agent);
+Evaluator *evaluator_new(Node *node);
 
 /* Answers what still waits with an error. NULL is fine. */
 void evaluator_free(Evaluator *evaluator);

@@ -14,6 +14,7 @@
 #include "agent/move/admit.h"
 #include "agent/move/lifecycle.h"
 #include "agent/move/run.h"
+#include "agent/node/node.h"
 
 #include <gio/gio.h>
 
@@ -25,8 +26,8 @@ static bool is_under_way(const Job *job) {
          (job->phase == MIG_PHASE_MIGRATING || job->phase == MIG_PHASE_RECOVERING);
 }
 
-static unsigned count_under_way(const Agent *agent) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+static unsigned count_under_way(const Node *node) {
+  const GPtrArray *all = job_table_all(node->jobs->table);
   unsigned n = 0;
 
   for (guint i = 0; i < all->len; i++)
@@ -35,9 +36,9 @@ static unsigned count_under_way(const Agent *agent) {
 }
 
 /* Those that are only being checked have lost nothing by waiting. */
-static void hold_those_that_prepare(Agent *agent) {
+static void hold_those_that_prepare(Node *node) {
   g_autoptr(GPtrArray) preparing = g_ptr_array_new();
-  const GPtrArray *all = job_table_all(agent->jobs);
+  const GPtrArray *all = job_table_all(node->jobs->table);
   g_autoptr(GError) error = g_error_new_literal(G_IO_ERROR, G_IO_ERROR_CLOSED, "this host goes down");
 
   for (guint i = 0; i < all->len; i++) {
@@ -47,13 +48,13 @@ static void hold_those_that_prepare(Agent *agent) {
       g_ptr_array_add(preparing, all->pdata[i]);
   }
   for (guint i = 0; i < preparing->len; i++)
-    admit_hold(agent, preparing->pdata[i], MIG_HOLD_NODE, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN),
+    admit_hold(node->mover, preparing->pdata[i], MIG_HOLD_NODE, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN),
                MIG_CAUSE_HOST_SHUTDOWN, error);
 }
 
-static void take_back(Agent *agent) {
+static void take_back(Node *node) {
   g_autoptr(GPtrArray) moving = g_ptr_array_new();
-  const GPtrArray *all = job_table_all(agent->jobs);
+  const GPtrArray *all = job_table_all(node->jobs->table);
 
   for (guint i = 0; i < all->len; i++)
     if (is_under_way(all->pdata[i]))
@@ -61,7 +62,7 @@ static void take_back(Agent *agent) {
   for (guint i = 0; i < moving->len; i++) {
     Job *job = moving->pdata[i];
 
-    if (lifecycle_take_back(agent, job, MIG_CAUSE_HOST_SHUTDOWN, NULL,
+    if (lifecycle_take_back(node->mover, job, MIG_CAUSE_HOST_SHUTDOWN, NULL,
                             "this host goes down, and the move would not end before") !=
         LIFECYCLE_ABORT_POST_COPY)
       continue;
@@ -70,39 +71,39 @@ static void take_back(Agent *agent) {
         "this host goes down, and a post-copy cannot be taken back: it goes on for as long as it can");
     log_job(job, LOG_WARNING, NAMES_MESSAGE_HOST_SHUTDOWN,
             "this host goes down in the middle of its post-copy, which cannot be taken back");
-    lifecycle_state_changed(agent, job);
+    jobs_state_changed(node->jobs, job);
   }
 }
 
 void hostdown_on_shutdown(bool begins, uint64_t delay_ms, void *user_data) {
-  Agent *agent = user_data;
+  Node *node = user_data;
 
-  if (begins == agent->host_down.on)
+  if (begins == node->host_down.on)
     return;
-  agent->host_down = (HostDown){.on = begins};
+  node->host_down = (HostDown){.on = begins};
+  node->mover->host_going_down = begins;
   if (begins) {
-    agent->host_down.until_ms = clock_now_ms() + delay_ms - MIN(ABORT_MS, delay_ms / 2);
+    node->host_down.until_ms = clock_now_ms() + delay_ms - MIN(ABORT_MS, delay_ms / 2);
     log_message(
         LOG_NOTICE, NAMES_MESSAGE_HOST_SHUTDOWN, NULL, 0,
         "this host goes down: no move starts any more; %u under way may end within %.1f s, then they are "
         "taken back",
-        count_under_way(agent), (double)(agent->host_down.until_ms - clock_now_ms()) / 1000);
-    hold_those_that_prepare(agent);
+        count_under_way(node), (double)(node->host_down.until_ms - clock_now_ms()) / 1000);
+    hold_those_that_prepare(node);
   } else {
     log_message(LOG_NOTICE, NAMES_MESSAGE_HOST_SHUTDOWN, NULL, 0, "this host stays up: moves start again");
   }
-  admit_jobs(agent);
-  hostdown_tick(agent);
-  if (agent->status_changed)
-    agent->status_changed(agent);
+  admit_jobs(node->mover);
+  hostdown_tick(node);
+  mover_status_changed(node->mover);
 }
 
-void hostdown_tick(Agent *agent) {
-  HostDown *down = &agent->host_down;
+void hostdown_tick(Node *node) {
+  HostDown *down = &node->host_down;
 
   if (down->on && !down->taken_back && clock_now_ms() >= down->until_ms) {
     down->taken_back = true;
-    take_back(agent);
+    take_back(node);
   }
-  logind_want_lock(agent->logind, count_under_way(agent) > 0);
+  logind_want_lock(node->logind, count_under_way(node) > 0);
 }

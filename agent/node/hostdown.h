@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct Agent;
+typedef struct Node Node;
 
 typedef struct HostDown {
   bool on;           /* logind has said so */
@@ -17,4 +17,4 @@ typedef struct HostDown {
 void hostdown_on_shutdown(bool begins, uint64_t delay_ms, void *user_data);
 
 /* Some times a second. */
-void hostdown_tick(struct Agent *agent);
+void hostdown_tick(Node *node);

@@ -8,10 +8,11 @@
 #include "agent/node/metrics.h"
 
 #include "agent/base/clock.h"
-#include "agent/daemon/agent.h"
 #include "agent/job/log.h"
+#include "agent/move/hangs.h"
 #include "agent/move/incoming.h"
 #include "agent/move/lifecycle.h"
+#include "agent/node/node.h"
 
 /* In seconds. */
 static const double wait_bounds[] = {0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600};
@@ -23,15 +24,7 @@ G_STATIC_ASSERT(G_N_ELEMENTS(wait_bounds) <= PROM_BOUNDS_MAX &&
 
 /* --- what happens --- */
 
-void metrics_note_accepted(Metrics *metrics) {
-  metrics->accepted++;
-}
-
-void metrics_note_phase(Metrics *metrics, MigPhase phase) {
-  metrics->recoveries += phase == MIG_PHASE_RECOVERING;
-}
-
-void metrics_note_finished(Metrics *metrics, const Job *job) {
+static void note_finished(Metrics *metrics, const Job *job) {
   metrics->finished[job->direction][job->phase][job->failure.cause]++;
   /* What two nodes count would be twice in their sum: the source has the numbers. */
   if (job->direction != MIG_DIRECTION_OUTGOING)
@@ -51,12 +44,15 @@ void metrics_note_finished(Metrics *metrics, const Job *job) {
     metrics->transferred_bytes += job->transferred_bytes;
 }
 
-void metrics_note_action(Metrics *metrics, MigActionKind kind) {
-  metrics->actions[kind]++;
-}
+void metrics_on_job(Job *job, JobChange change, gpointer user_data) {
+  Node *node = user_data;
 
-void metrics_note_touch(Metrics *metrics, MigTouch touch, bool done) {
-  metrics->touches[touch][done]++;
+  if (change == JOB_CHANGE_ACCEPTED)
+    node->metrics.accepted++;
+  else if (change == JOB_CHANGE_PHASE)
+    node->metrics.recoveries += job->phase == MIG_PHASE_RECOVERING;
+  else if (change == JOB_CHANGE_FINISHED)
+    note_finished(&node->metrics, job);
 }
 
 /* --- the node --- */
@@ -71,26 +67,26 @@ static void append_counter(GString *text, const char *name, const char *help, ui
   prom_value(text, name, (double)value);
 }
 
-static void append_node(GString *text, const Agent *agent) {
+static void append_node(GString *text, const Node *node) {
   const PromLabel version = {"version", HANDOFFD_VERSION};
   uint64_t reserved_bytes;
-  unsigned incoming = incoming_count(agent, &reserved_bytes);
+  unsigned incoming = incoming_count(node->mover, &reserved_bytes);
 
   prom_family(text, "handoffd_build_info", PROM_GAUGE, "Always 1; the version is a label.");
   prom_sample(text, "handoffd_build_info", &version, 1, 1);
   append_gauge(text, "handoffd_start_time_seconds", "When the agent was started, since the epoch.",
-               (double)agent->started_usec / 1e6);
+               (double)node->started_usec / 1e6);
   append_gauge(text, "handoffd_libvirt_up", "Whether libvirtd of this node answers.",
-               hypervisor_get_state(agent->hypervisor)->reachable);
-  append_gauge(text, "handoffd_cordoned", "Whether the node takes no new work.", agent->cordon.on);
+               hypervisor_get_state(node->mover->hypervisor)->reachable);
+  append_gauge(text, "handoffd_cordoned", "Whether the node takes no new work.", node->cordon.on);
   append_gauge(text, "handoffd_store_up", "Whether the last record of a job could be put on stable storage.",
-               !agent->store_failing);
+               !node->jobs->store_failing);
   append_gauge(text, "handoffd_damaged_records", "Records that could not be read: an operator must look.",
-               damaged_count(agent->damaged));
+               damaged_count(node->jobs->damaged));
   append_gauge(text, "handoffd_outgoing_limit", "How many moves out of this node may be under way.",
-               agent->config->max_outgoing);
+               node->config->max_outgoing);
   append_gauge(text, "handoffd_incoming_limit", "How many domains may be awaited here, or on their way here.",
-               agent->config->max_incoming);
+               node->config->max_incoming);
   append_gauge(text, "handoffd_incoming", "How many are: leases, and migrations into this node.", incoming);
   append_gauge(text, "handoffd_incoming_reserved_bytes", "Memory that is set aside for them.",
                (double)reserved_bytes);
@@ -98,8 +94,8 @@ static void append_node(GString *text, const Agent *agent) {
 
 /* --- jobs --- */
 
-static void append_phases(GString *text, const Agent *agent) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+static void append_phases(GString *text, const Node *node) {
+  const GPtrArray *all = job_table_all(node->jobs->table);
   unsigned counts[MIG_DIRECTION_COUNT][MIG_PHASE_COUNT] = {{0}};
   int64_t now_usec = g_get_real_time(), oldest_usec = now_usec;
 
@@ -125,7 +121,7 @@ static void append_phases(GString *text, const Agent *agent) {
                (double)(now_usec - oldest_usec) / 1e6);
   append_gauge(text, "handoffd_libvirt_calls_hanging",
                "Calls that a libvirtd, of this node or of a target, should have answered by now.",
-               hangs_count(agent->hangs));
+               hangs_count(node->mover->hangs));
 }
 
 /* Those that belong together are there from the start, so that the first one of a kind is seen as a rise. */
@@ -147,12 +143,12 @@ static void append_finished(GString *text, const Metrics *metrics) {
       }
 }
 
-static void append_actions(GString *text, const Metrics *metrics) {
+static void append_actions(GString *text, const Mover *mover) {
   prom_family(text, "handoffd_actions_total", PROM_COUNTER,
               "What the monitor decided to do to running migrations.");
   for (int kind = MIG_ACTION_NONE + 1; kind < MIG_ACTION_COUNT; kind++)
     prom_sample(text, "handoffd_actions_total", &(PromLabel){"action", mig_action_name((MigActionKind)kind)},
-                1, (double)metrics->actions[kind]);
+                1, (double)mover->actions[kind]);
   prom_family(text, "handoffd_domain_actions_total", PROM_COUNTER,
               "What was done to a domain while an outcome was open, and whether libvirt took it.");
   for (int touch = MIG_TOUCH_NONE + 1; touch < MIG_TOUCH_COUNT; touch++)
@@ -161,17 +157,19 @@ static void append_actions(GString *text, const Metrics *metrics) {
                                   {"result", done ? "done" : "failed"}};
 
       prom_sample(text, "handoffd_domain_actions_total", labels, G_N_ELEMENTS(labels),
-                  (double)metrics->touches[touch][done]);
+                  (double)mover->touches[touch][done]);
     }
 }
 
-static void append_moves(GString *text, const Metrics *metrics) {
+static void append_moves(GString *text, const Node *node) {
+  const Metrics *metrics = &node->metrics;
+
   append_counter(text, "handoffd_jobs_accepted_total", "Moves that were asked for and accepted.",
                  metrics->accepted);
   append_finished(text, metrics);
   append_counter(text, "handoffd_recoveries_total",
                  "How often it was not known of a job whether its migration gets on.", metrics->recoveries);
-  append_actions(text, metrics);
+  append_actions(text, node->mover);
   append_counter(text, "handoffd_migration_transferred_bytes_total",
                  "What went over the link for migrations that succeeded.", metrics->transferred_bytes);
   prom_histogram(text, "handoffd_job_wait_seconds", "From the request to the start of the migration.",
@@ -238,8 +236,8 @@ static bool is_moving(const Job *job) {
   return job->durable && (job->phase == MIG_PHASE_MIGRATING || job->phase == MIG_PHASE_RECOVERING);
 }
 
-static void append_running(GString *text, const Agent *agent) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+static void append_running(GString *text, const Node *node) {
+  const GPtrArray *all = job_table_all(node->jobs->table);
   g_autoptr(GPtrArray) moving = g_ptr_array_new();
 
   for (guint i = 0; i < all->len; i++)
@@ -273,30 +271,30 @@ static void append_running(GString *text, const Agent *agent) {
 
 /* --- the ways out --- */
 
-char *metrics_text(const Agent *agent, bool jobs) {
+char *metrics_text(const Node *node, bool jobs) {
   GString *text = g_string_sized_new(16384);
 
-  append_node(text, agent);
-  append_phases(text, agent);
-  append_moves(text, &agent->metrics);
+  append_node(text, node);
+  append_phases(text, node);
+  append_moves(text, node);
   if (jobs)
-    append_running(text, agent);
+    append_running(text, node);
   return g_string_free(text, FALSE);
 }
 
-void metrics_close(Agent *agent) {
-  text_file_free(agent->metrics.file);
-  agent->metrics.file = NULL;
+void metrics_close(Node *node) {
+  text_file_free(node->metrics.file);
+  node->metrics.file = NULL;
 }
 
 /* Once, and once when it is over. */
-static void say_whether_it_is_written(Agent *agent) {
-  const LogField fields[] = {{NAMES_FIELD_PATH, agent->config->metrics_file}};
-  g_autofree char *error = text_file_get_error(agent->metrics.file);
+static void say_whether_it_is_written(Node *node) {
+  const LogField fields[] = {{NAMES_FIELD_PATH, node->config->metrics_file}};
+  g_autofree char *error = text_file_get_error(node->metrics.file);
 
-  if (agent->metrics.failing == (error != NULL))
+  if (node->metrics.failing == (error != NULL))
     return;
-  agent->metrics.failing = error != NULL;
+  node->metrics.failing = error != NULL;
   if (error)
     log_message(LOG_WARNING, NAMES_MESSAGE_METRICS_FAILED, fields, G_N_ELEMENTS(fields),
                 "the metrics are not written, and are tried again: %s", error);
@@ -304,20 +302,20 @@ static void say_whether_it_is_written(Agent *agent) {
     log_message(LOG_INFO, NULL, fields, G_N_ELEMENTS(fields), "the metrics are written again");
 }
 
-void metrics_tick(Agent *agent) {
-  const char *path = agent->config->metrics_file;
+void metrics_tick(Node *node) {
+  const char *path = node->config->metrics_file;
   uint64_t now_ms = clock_now_ms();
 
-  if (g_strcmp0(path, agent->metrics.file ? text_file_get_path(agent->metrics.file) : NULL) != 0) {
-    metrics_close(agent);
-    agent->metrics.file = path ? text_file_new(path) : NULL;
-    agent->metrics.due_ms = 0;
+  if (g_strcmp0(path, node->metrics.file ? text_file_get_path(node->metrics.file) : NULL) != 0) {
+    metrics_close(node);
+    node->metrics.file = path ? text_file_new(path) : NULL;
+    node->metrics.due_ms = 0;
   }
-  if (!agent->metrics.file)
+  if (!node->metrics.file)
     return;
-  say_whether_it_is_written(agent);
-  if (now_ms < agent->metrics.due_ms)
+  say_whether_it_is_written(node);
+  if (now_ms < node->metrics.due_ms)
     return;
-  agent->metrics.due_ms = now_ms + agent->config->metrics_interval_ms;
-  text_file_write(agent->metrics.file, metrics_text(agent, true));
+  node->metrics.due_ms = now_ms + node->config->metrics_interval_ms;
+  text_file_write(node->metrics.file, metrics_text(node, true));
 }

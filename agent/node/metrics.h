@@ -4,19 +4,17 @@
 
 #include "agent/base/promtext.h"
 #include "agent/base/textfile.h"
-#include "agent/job/job.h"
+#include "agent/job/jobs.h"
 
 #include <stdbool.h>
 
-struct Agent;
+typedef struct Node Node;
 
 /* Since the process began: a counter that begins anew is what Prometheus expects of a restart. All zero: nothing yet. */
 typedef struct Metrics {
   uint64_t accepted;
   uint64_t finished[MIG_DIRECTION_COUNT][MIG_PHASE_COUNT][MIG_CAUSE_COUNT];
   uint64_t recoveries;
-  uint64_t actions[MIG_ACTION_COUNT];
-  uint64_t touches[MIG_TOUCH_COUNT][2]; /* failed, done */
   uint64_t transferred_bytes;
   PromHistogram wait, duration, downtime;
 
@@ -26,18 +24,13 @@ typedef struct Metrics {
 } Metrics;
 
 /* Some times a second: writes the file, if one is configured, and it is time. */
-void metrics_tick(struct Agent *agent);
+void metrics_tick(Node *node);
 
 /* Removes the file. */
-void metrics_close(struct Agent *agent);
+void metrics_close(Node *node);
 
-/* --- what happens --- */
-
-void metrics_note_accepted(Metrics *metrics);
-void metrics_note_phase(Metrics *metrics, MigPhase phase);
-void metrics_note_finished(Metrics *metrics, const Job *job);
-void metrics_note_action(Metrics *metrics, MigActionKind kind);
-void metrics_note_touch(Metrics *metrics, MigTouch touch, bool done);
+/* Observes jobs; `node` is Node. */
+void metrics_on_job(Job *job, JobChange change, gpointer node);
 
 /* All of it. The series of each migration that is under way, with the domain's name, only with `jobs`. The caller's. */
-char *metrics_text(const struct Agent *agent, bool jobs);
+char *metrics_text(const Node *node, bool jobs);

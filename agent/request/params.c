@@ -77,8 +77,8 @@ static const char *find_fault(const char *text, MigUri *uri) {
   return mig_uri_parse(MIG_URI_LIBVIRT, text, uri);
 }
 
-bool asked_find_place(Agent *agent, VarlinkCall *call, const char *text, AskedTarget *ret_place) {
-  const Config *config = agent->config;
+bool asked_find_place(Requests *requests, VarlinkCall *call, const char *text, AskedTarget *ret_place) {
+  const Config *config = requests->config;
   const ConfigTarget *configured = config_find_target(config, text);
   MigUri uri;
   const char *fault = configured ? NULL : find_fault(text, &uri);
@@ -117,33 +117,34 @@ static bool take_migrate_uri(const Config *config, VarlinkCall *call, const char
   return true;
 }
 
-bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target) {
+bool asked_take_target(Requests *requests, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target) {
   const char *migrate_uri = get_text(parameters, "migrate_uri");
 
-  return asked_find_place(agent, call, get_text(parameters, "target"), ret_target) &&
-         (!migrate_uri || take_migrate_uri(agent->config, call, migrate_uri, ret_target));
+  return asked_find_place(requests, call, get_text(parameters, "target"), ret_target) &&
+         (!migrate_uri || take_migrate_uri(requests->config, call, migrate_uri, ret_target));
 }
 
 void asked_goals_clear(AskedGoals *asked) {
   g_clear_pointer(&asked->policy_name, g_free);
 }
 
-static bool find_named(Agent *agent, VarlinkCall *call, const char *name, const ConfigPolicy **ret_policy) {
-  *ret_policy = config_find_policy(agent->config, name);
+static bool find_named(Requests *requests, VarlinkCall *call, const char *name,
+                       const ConfigPolicy **ret_policy) {
+  *ret_policy = config_find_policy(requests->config, name);
   if (!name || *ret_policy)
     return true;
   reply_error(call, "NoSuchPolicy", json_pack("{ss}", "policy_name", name));
   return false;
 }
 
-bool asked_take_goals(Agent *agent, VarlinkCall *call, json_t *parameters, AskedGoals *ret_asked) {
+bool asked_take_goals(Requests *requests, VarlinkCall *call, json_t *parameters, AskedGoals *ret_asked) {
   const char *name = get_text(parameters, "policy_name");
   const ConfigPolicy *named;
   const char *key = NULL;
   char message[200];
   MigPolicy over;
 
-  if (!find_named(agent, call, name, &named))
+  if (!find_named(requests, call, name, &named))
     return false;
   if (!policy_from_json(json_object_get(parameters, "policy"), &over, &key, message, sizeof message)) {
     reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
@@ -163,33 +164,34 @@ MigMatchFacts asked_match_facts(const MigDomainFacts *facts) {
   };
 }
 
-bool asked_find_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked, const MigDomainFacts *facts,
-                      Goals *ret_goals) {
+bool asked_find_goals(Requests *requests, VarlinkCall *call, const AskedGoals *asked,
+                      const MigDomainFacts *facts, Goals *ret_goals) {
   MigMatchFacts match_facts = facts ? asked_match_facts(facts) : (MigMatchFacts){0};
   const ConfigPolicy *named;
 
   /* The configuration may be another than when the request was taken. */
-  if (!find_named(agent, call, asked->policy_name, &named))
+  if (!find_named(requests, call, asked->policy_name, &named))
     return false;
-  goals_resolve(agent->config, named, &asked->over, facts ? &match_facts : NULL, ret_goals);
+  goals_resolve(requests->config, named, &asked->over, facts ? &match_facts : NULL, ret_goals);
   return true;
 }
 
-bool asked_resolve_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked,
+bool asked_resolve_goals(Requests *requests, VarlinkCall *call, const AskedGoals *asked,
                          const MigDomainFacts *facts, Goals *ret_goals) {
   Goals goals;
 
-  if (!asked_find_goals(agent, call, asked, facts, &goals) || reply_refuse_conflict(call, &goals.policy))
+  if (!asked_find_goals(requests, call, asked, facts, &goals) || reply_refuse_conflict(call, &goals.policy))
     return false;
   *ret_goals = goals;
   return true;
 }
 
-void asked_reply_lookup_error(Agent *agent, VarlinkCall *call, const char *domain, const GError *error) {
+void asked_reply_lookup_error(Requests *requests, VarlinkCall *call, const char *domain,
+                              const GError *error) {
   if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN))
     reply_error(call, "NoSuchDomain", json_pack("{ss}", "domain", domain));
   else
-    reply_error(
-        call, "HypervisorUnavailable",
-        json_pack("{ss ss}", "uri", hypervisor_get_uri(agent->hypervisor), "message", error->message));
+    reply_error(call, "HypervisorUnavailable",
+                json_pack("{ss ss}", "uri", hypervisor_get_uri(requests->mover->hypervisor), "message",
+                          error->message));
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/config/goals.h"
-#include "agent/daemon/agent.h"
+#include "agent/request/requests.h"
 
 /* Borrowed from the call's parameters or the configuration. */
 typedef struct AskedTarget {
@@ -22,25 +22,25 @@ void asked_goals_clear(AskedGoals *asked);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AskedGoals, asked_goals_clear)
 
 /* All answer the call and return false if what it asks for cannot be. */
-bool asked_take_target(Agent *agent, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target);
+bool asked_take_target(Requests *requests, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target);
 
 /* The same for a place of any name: a [Target], or a URI of those that a caller may name (core/uri.h). */
-bool asked_find_place(Agent *agent, VarlinkCall *call, const char *text, AskedTarget *ret_place);
+bool asked_find_place(Requests *requests, VarlinkCall *call, const char *text, AskedTarget *ret_place);
 
 /* Looks at what can be said without the domain. */
-bool asked_take_goals(Agent *agent, VarlinkCall *call, json_t *parameters, AskedGoals *ret_asked);
+bool asked_take_goals(Requests *requests, VarlinkCall *call, json_t *parameters, AskedGoals *ret_asked);
 
 /* Resolves request over named policy over matched policy over the node's default. `facts` may be NULL: no domain. What
  * ret_goals points to is of the configuration. */
-bool asked_resolve_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked,
+bool asked_resolve_goals(Requests *requests, VarlinkCall *call, const AskedGoals *asked,
                          const MigDomainFacts *facts, Goals *ret_goals);
 
 /* The same, whether they exclude each other or not. */
-bool asked_find_goals(Agent *agent, VarlinkCall *call, const AskedGoals *asked, const MigDomainFacts *facts,
-                      Goals *ret_goals);
+bool asked_find_goals(Requests *requests, VarlinkCall *call, const AskedGoals *asked,
+                      const MigDomainFacts *facts, Goals *ret_goals);
 
 /* What of a domain's facts conditions are held against. Borrows. */
 MigMatchFacts asked_match_facts(const MigDomainFacts *facts);
 
 /* Answers with what a lookup_domain() failed for. */
-void asked_reply_lookup_error(Agent *agent, VarlinkCall *call, const char *domain, const GError *error);
+void asked_reply_lookup_error(Requests *requests, VarlinkCall *call, const char *domain, const GError *error);

@@ -16,9 +16,9 @@ char *reply_describe_peer(const VarlinkCall *call) {
   return caller_describe(caller);
 }
 
-bool reply_may_read_jobs(const Agent *agent, const VarlinkCall *call) {
-  return access_allowed(varlink_call_get_peer(call), INTERFACE ".List", agent->config->public_read,
-                        agent->group_gid);
+bool reply_may_read_jobs(const Requests *requests, const VarlinkCall *call) {
+  return access_allowed(varlink_call_get_peer(call), INTERFACE ".List", requests->config->public_read,
+                        requests->group_gid);
 }
 
 void reply_error(VarlinkCall *call, const char *name, json_t *parameters) {
@@ -47,12 +47,12 @@ bool reply_refuse_conflict(VarlinkCall *call, const MigPolicy *policy) {
   return true;
 }
 
-Job *reply_find_job(Agent *agent, VarlinkCall *call, const char *text) {
+Job *reply_find_job(Requests *requests, VarlinkCall *call, const char *text) {
   g_autoptr(GPtrArray) candidates = NULL;
   json_t *ids;
   Job *job = NULL;
 
-  switch (job_table_find(agent->jobs, text, &job, &candidates)) {
+  switch (job_table_find(requests->jobs->table, text, &job, &candidates)) {
   case JOB_LOOKUP_FOUND:
     return job;
   case JOB_LOOKUP_NONE:
@@ -68,34 +68,34 @@ Job *reply_find_job(Agent *agent, VarlinkCall *call, const char *text) {
   return NULL;
 }
 
-Job *reply_take_job(Agent *agent, VarlinkCall *call, json_t *parameters) {
-  return reply_find_job(agent, call, reply_get_text(parameters, "job"));
+Job *reply_take_job(Requests *requests, VarlinkCall *call, json_t *parameters) {
+  return reply_find_job(requests, call, reply_get_text(parameters, "job"));
 }
 
 typedef struct SavedReply {
-  Agent *agent;
+  Requests *requests;
   VarlinkCall *call;
 } SavedReply;
 
 static void on_saved_reply(const char *id, const GError *error, gpointer user_data) {
   g_autofree SavedReply *reply = user_data;
   g_autoptr(VarlinkCall) call = reply->call;
-  Job *job = job_table_find_id(reply->agent->jobs, id);
+  Job *job = job_table_find_id(reply->requests->jobs->table, id);
 
   if (error)
     reply_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
   else if (job)
-    varlink_call_reply(call, view_job_reply(reply->agent, job, JOB_VIEW_FULL), false);
+    varlink_call_reply(call, view_job_reply(reply->requests, job, JOB_VIEW_FULL), false);
   else
     reply_error(call, "NoSuchJob", json_pack("{ss}", "job", id));
 }
 
-void reply_when_saved(Agent *agent, Job *job, VarlinkCall *call) {
+void reply_when_saved(Requests *requests, Job *job, VarlinkCall *call) {
   SavedReply *reply = g_new0(SavedReply, 1);
 
-  reply->agent = agent;
+  reply->requests = requests;
   reply->call = varlink_call_ref(call);
-  lifecycle_save(agent, job, on_saved_reply, reply);
+  jobs_save(requests->jobs, job, on_saved_reply, reply);
 }
 
 void reply_refuse_abort(VarlinkCall *call, const Job *job, LifecycleAbort why) {

@@ -2,11 +2,11 @@
 /* What the answers to calls have in common: errors, and a job. */
 #pragma once
 
-#include "agent/daemon/agent.h"
 #include "agent/move/lifecycle.h"
+#include "agent/request/requests.h"
 
 /* May the caller read jobs, and so what names domains? */
-bool reply_may_read_jobs(const Agent *agent, const VarlinkCall *call);
+bool reply_may_read_jobs(const Requests *requests, const VarlinkCall *call);
 
 /* For the records: "uid 1000 (pid 4711)". */
 char *reply_describe_peer(const VarlinkCall *call);
@@ -18,13 +18,13 @@ void reply_error(VarlinkCall *call, const char *name, json_t *parameters);
 const char *reply_get_text(json_t *parameters, const char *key);
 
 /* The job that `text` names, or NULL: answered with why not. */
-Job *reply_find_job(Agent *agent, VarlinkCall *call, const char *text);
+Job *reply_find_job(Requests *requests, VarlinkCall *call, const char *text);
 
 /* The same of the parameter "job". */
-Job *reply_take_job(Agent *agent, VarlinkCall *call, json_t *parameters);
+Job *reply_take_job(Requests *requests, VarlinkCall *call, json_t *parameters);
 
 /* Answers with the job once its record, as it is now, is on stable storage. */
-void reply_when_saved(Agent *agent, Job *job, VarlinkCall *call);
+void reply_when_saved(Requests *requests, Job *job, VarlinkCall *call);
 
 /* The job cannot be aborted, or its lease be given back. */
 void reply_refuse_abort(VarlinkCall *call, const Job *job, LifecycleAbort why);

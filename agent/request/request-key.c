@@ -44,30 +44,66 @@ bool request_key_take(VarlinkCall *call, json_t *parameters, RequestKey *ret_key
   return true;
 }
 
-void accept_reply(Agent *agent, VarlinkCall *call, const Job *job, bool created) {
+void request_reply(Requests *requests, VarlinkCall *call, const Job *job, bool created) {
   varlink_call_reply(
-      call, json_pack("{so sb}", "job", view_job(agent, job, JOB_VIEW_FULL), "created", (int)created), false);
+      call, json_pack("{so sb}", "job", view_job(requests, job, JOB_VIEW_FULL), "created", (int)created),
+      false);
 }
 
+/* --- leases whose images are being made --- */
+
+void request_refuse_lease(VarlinkCall *call, const Job *job) {
+  reply_error(call, "Refused",
+              json_pack("{s[{ss sb sb ss ss}]}", "findings", "code", "IMAGE_NOT_MADE", "blocks", 1,
+                        "transient", 0, "seen", job->failure.message ? job->failure.message : "", "remedy",
+                        "See to the storage pool there, or make the images by hand."));
+}
+
+static void answer_waiting(Requests *requests, Job *job) {
+  GPtrArray *waiting = job->lease->waiting;
+
+  for (guint i = 0; i < waiting->len; i++) {
+    if (job->failure.cause != MIG_CAUSE_NONE)
+      request_refuse_lease(waiting->pdata[i], job);
+    else
+      request_reply(requests, waiting->pdata[i], job, false);
+  }
+  g_ptr_array_set_size(waiting, 0);
+}
+
+static bool wait_until_made(Job *job, VarlinkCall *call) {
+  if (!job->lease || job->phase != MIG_PHASE_PREPARING || job->lease->slot.came)
+    return false;
+  g_ptr_array_add(job->lease->waiting, varlink_call_ref(call));
+  return true;
+}
+
+void request_on_job(Job *job, JobChange change, gpointer requests) {
+  if (change == JOB_CHANGE_LEASED)
+    answer_waiting(requests, job);
+}
+
+/* --- requests that are repeated --- */
+
 typedef struct Repeated {
-  Agent *agent;
+  Requests *requests;
   VarlinkCall *call;
 } Repeated;
 
 static void on_repeated_saved(const char *id, const GError *error, gpointer user_data) {
   g_autofree Repeated *repeated = user_data;
   g_autoptr(VarlinkCall) call = repeated->call;
-  Job *job = job_table_find_id(repeated->agent->jobs, id);
+  Job *job = job_table_find_id(repeated->requests->jobs->table, id);
 
   if (error || !job)
     reply_error(call, "StoreFailed",
                 json_pack("{ss}", "message", error ? error->message : "the job is gone"));
-  else if (!incoming_wait_until_made(job, call))
-    accept_reply(repeated->agent, call, job, false);
+  else if (!wait_until_made(job, call))
+    request_reply(repeated->requests, call, job, false);
 }
 
-bool accept_answer_known(Agent *agent, VarlinkCall *call, const RequestKey *key) {
-  Job *job = key->key ? job_table_find_request_key(agent->jobs, key->key) : NULL;
+bool request_answer_known(Requests *requests, VarlinkCall *call, const RequestKey *key) {
+  Job *job = key->key ? job_table_find_request_key(requests->jobs->table, key->key) : NULL;
   Repeated *repeated;
 
   if (!job)
@@ -77,24 +113,25 @@ bool accept_answer_known(Agent *agent, VarlinkCall *call, const RequestKey *key)
     return true;
   }
   if (job->durable) {
-    if (!incoming_wait_until_made(job, call))
-      accept_reply(agent, call, job, false);
+    if (!wait_until_made(job, call))
+      request_reply(requests, call, job, false);
     return true;
   }
   repeated = g_new0(Repeated, 1);
-  repeated->agent = agent;
+  repeated->requests = requests;
   repeated->call = varlink_call_ref(call);
-  lifecycle_save(agent, job, on_repeated_saved, repeated);
+  jobs_save(requests->jobs, job, on_repeated_saved, repeated);
   return true;
 }
 
-bool accept_has_room(Agent *agent, VarlinkCall *call) {
-  unsigned unfinished = job_table_count_unfinished(agent->jobs);
+bool request_has_room(Requests *requests, VarlinkCall *call) {
+  unsigned unfinished = job_table_count_unfinished(requests->jobs->table);
 
-  if (unfinished + agent->starting <= agent->config->max_jobs)
+  if (unfinished + requests->jobs->starting <= requests->config->max_jobs)
     return true;
   log_message(LOG_WARNING, NAMES_MESSAGE_LIMIT_REACHED, NULL, 0,
-              "%u jobs are unfinished: no more are taken (MaxJobs=%u)", unfinished, agent->config->max_jobs);
-  reply_error(call, "TooManyJobs", json_pack("{si}", "limit", (int)agent->config->max_jobs));
+              "%u jobs are unfinished: no more are taken (MaxJobs=%u)", unfinished,
+              requests->config->max_jobs);
+  reply_error(call, "TooManyJobs", json_pack("{si}", "limit", (int)requests->config->max_jobs));
   return false;
 }

@@ -4,13 +4,14 @@
 
 #include "agent/base/clock.h"
 #include "agent/move/admit.h"
+#include "agent/move/hangs.h"
 
 /* From the clock that goes on evenly to the other. */
 static int64_t to_realtime_usec(const JobContext *context, uint64_t ms) {
   return ms == 0 ? 0 : context->now_usec + ((int64_t)ms - (int64_t)context->now_ms) * 1000;
 }
 
-json_t *view_job(const Agent *agent, const Job *job, JobView view) {
+json_t *view_job(const Requests *requests, const Job *job, JobView view) {
   JobContext context = {.now_ms = clock_now_ms(), .now_usec = g_get_real_time()};
   g_autofree char *message = NULL;
   json_t *object;
@@ -22,19 +23,19 @@ json_t *view_job(const Agent *agent, const Job *job, JobView view) {
   } else if (job->phase == MIG_PHASE_PENDING) {
     JobPending pending;
 
-    job_queue_explain(agent->queue, job, context.now_ms, &pending);
+    job_queue_explain(requests->jobs->queue, job, context.now_ms, &pending);
     message = pending.message;
     context.queue_position = job_queue_position(job);
     context.pending_reason = pending.reason;
     context.pending_message = message;
-    context.pending_until_usec = admit_until_usec(agent, job);
+    context.pending_until_usec = admit_until_usec(requests->mover, job);
     context.held_since_usec = to_realtime_usec(&context, pending.held_since_ms);
     context.retry_usec = to_realtime_usec(&context, pending.retry_ms);
     context.tries = pending.condition ? pending.condition->tries : 0;
   }
   object = job_to_json(job, &context, view);
   if (!job_is_final(job)) {
-    json_t *hanging = hangs_to_json(agent->hangs, job->domain_uuid);
+    json_t *hanging = hangs_to_json(requests->mover->hangs, job->domain_uuid);
 
     if (json_array_size(hanging) > 0)
       json_object_set(object, "hanging", hanging);
@@ -43,11 +44,11 @@ json_t *view_job(const Agent *agent, const Job *job, JobView view) {
   return object;
 }
 
-json_t *view_job_reply(const Agent *agent, const Job *job, JobView view) {
-  return json_pack("{so}", "job", view_job(agent, job, view));
+json_t *view_job_reply(const Requests *requests, const Job *job, JobView view) {
+  return json_pack("{so}", "job", view_job(requests, job, view));
 }
 
-json_t *view_summary(const Agent *agent, const Job *job) {
+json_t *view_summary(const Requests *requests, const Job *job) {
   JobContext context = {0};
 
   if (job->lease) {
@@ -55,8 +56,8 @@ json_t *view_summary(const Agent *agent, const Job *job) {
     context.pending_until_usec = job->lease->expires_usec;
   } else if (job->phase == MIG_PHASE_PENDING) {
     context.queue_position = job_queue_position(job);
-    context.pending_reason = job_queue_reason(agent->queue, job);
-    context.pending_until_usec = admit_until_usec(agent, job);
+    context.pending_reason = job_queue_reason(requests->jobs->queue, job);
+    context.pending_until_usec = admit_until_usec(requests->mover, job);
   }
   return job_to_summary(job, &context);
 }

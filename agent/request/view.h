@@ -2,14 +2,14 @@
 /* A job as a client sees it now: with its place in the queue and the age of its numbers. */
 #pragma once
 
-#include "agent/daemon/agent.h"
 #include "agent/job/jobjson.h"
+#include "agent/request/requests.h"
 
 /* The interface's type Job. */
-json_t *view_job(const Agent *agent, const Job *job, JobView view);
+json_t *view_job(const Requests *requests, const Job *job, JobView view);
 
 /* {"job": …} */
-json_t *view_job_reply(const Agent *agent, const Job *job, JobView view);
+json_t *view_job_reply(const Requests *requests, const Job *job, JobView view);
 
 /* The interface's type JobSummary. */
-json_t *view_summary(const Agent *agent, const Job *job);
+json_t *view_summary(const Requests *requests, const Job *job);

@@ -11,7 +11,7 @@
 #include "agent/request/view.h"
 
 typedef struct Watcher {
-  Agent *agent;
+  Requests *requests;
   Job *job; /* NULL: all jobs, or: the job has been forgotten, and the call is answered */
   VarlinkCall *call;
   GHashTable *lagging; /* Job: those of which this watcher has yet to be told, or NULL */
@@ -28,7 +28,7 @@ static void watcher_free(gpointer data) {
 }
 
 static GPtrArray *list_of(Watcher *watcher) {
-  return watcher->job ? watcher->job->watchers : watcher->agent->watchers;
+  return watcher->job ? watcher->job->watchers : watcher->requests->watchers;
 }
 
 static bool is_last(const Watcher *watcher, const Job *job) {
@@ -47,8 +47,8 @@ static void set_lagging(Watcher *watcher, Job *job) {
   g_hash_table_add(watcher->lagging, job);
 }
 
-static GBytes *encode(Agent *agent, const Job *job, JobView view, bool last) {
-  return varlink_encode_reply(view_job_reply(agent, job, view), !last);
+static GBytes *encode(Requests *requests, const Job *job, JobView view, bool last) {
+  return varlink_encode_reply(view_job_reply(requests, job, view), !last);
 }
 
 static void on_drained(VarlinkCall *call, gpointer user_data) {
@@ -65,7 +65,7 @@ static void on_drained(VarlinkCall *call, gpointer user_data) {
 
     g_hash_table_remove(watcher->lagging, job);
     last = is_last(watcher, job);
-    message = encode(watcher->agent, job, JOB_VIEW_FULL, last);
+    message = encode(watcher->requests, job, JOB_VIEW_FULL, last);
     varlink_call_reply_encoded(call, message, !last);
   }
   if (last)
@@ -91,56 +91,55 @@ static void send_to_list(GPtrArray *watchers, Job *job, GBytes *message, bool la
     g_ptr_array_set_size(watchers, 0);
 }
 
-static void tell(Agent *agent, Job *job) {
+static void tell(Requests *requests, Job *job) {
   bool final = job_is_final(job);
 
   job->watch_pending = false;
   job->watched_ms = clock_now_ms();
   if (job->watchers && job->watchers->len > 0) {
-    g_autoptr(GBytes) message = encode(agent, job, final ? JOB_VIEW_FULL : JOB_VIEW_NEWS, final);
+    g_autoptr(GBytes) message = encode(requests, job, final ? JOB_VIEW_FULL : JOB_VIEW_NEWS, final);
 
     send_to_list(job->watchers, job, message, final);
   }
-  if (agent->watchers->len > 0) {
-    g_autoptr(GBytes) message = encode(agent, job, JOB_VIEW_NEWS, false);
+  if (requests->watchers->len > 0) {
+    g_autoptr(GBytes) message = encode(requests, job, JOB_VIEW_NEWS, false);
 
-    send_to_list(agent->watchers, job, message, false);
+    send_to_list(requests->watchers, job, message, false);
   }
 }
 
 /* A job that is not durable has not been accepted: nobody knows of it. */
-static bool is_watched(const Agent *agent, const Job *job) {
+static bool is_watched(const Requests *requests, const Job *job) {
   if (!job->durable)
     return false;
-  return agent->watchers->len > 0 || (job->watchers && job->watchers->len > 0);
+  return requests->watchers->len > 0 || (job->watchers && job->watchers->len > 0);
 }
 
-void watch_notify(Agent *agent, Job *job, bool urgent) {
-  drain_note_job(agent, job, urgent);
-  if (!is_watched(agent, job))
+static void notify(Requests *requests, Job *job, bool urgent) {
+  if (!is_watched(requests, job))
     return;
-  if (urgent || clock_now_ms() >= job->watched_ms + agent->config->watch_interval_ms)
-    tell(agent, job);
+  if (urgent || clock_now_ms() >= job->watched_ms + requests->config->watch_interval_ms)
+    tell(requests, job);
   else
     job->watch_pending = true;
 }
 
-void watch_flush(Agent *agent) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+void watch_flush(Requests *requests) {
+  const GPtrArray *all = job_table_all(requests->jobs->table);
   uint64_t now_ms = clock_now_ms();
 
   for (guint i = 0; i < all->len; i++) {
     Job *job = all->pdata[i];
 
-    if (job->watch_pending && now_ms >= job->watched_ms + agent->config->watch_interval_ms)
-      tell(agent, job);
+    if (job->watch_pending && now_ms >= job->watched_ms + requests->config->watch_interval_ms)
+      tell(requests, job);
   }
 }
 
-static Watcher *watcher_new(Agent *agent, Job *job, VarlinkCall *call) {
+static Watcher *watcher_new(Requests *requests, Job *job, VarlinkCall *call) {
   Watcher *watcher = g_new0(Watcher, 1);
 
-  watcher->agent = agent;
+  watcher->requests = requests;
   watcher->job = job;
   watcher->call = varlink_call_ref(call);
   varlink_call_set_hooks(call, on_drained, on_closed, watcher);
@@ -151,29 +150,29 @@ GPtrArray *watch_list_new(void) {
   return g_ptr_array_new_with_free_func(watcher_free);
 }
 
-static void greet(Agent *agent, const Job *job, VarlinkCall *call, bool last) {
-  g_autoptr(GBytes) message = encode(agent, job, JOB_VIEW_FULL, last);
+static void greet(Requests *requests, const Job *job, VarlinkCall *call, bool last) {
+  g_autoptr(GBytes) message = encode(requests, job, JOB_VIEW_FULL, last);
 
   varlink_call_reply_encoded(call, message, !last);
 }
 
-void watch_add(Agent *agent, Job *job, VarlinkCall *call) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+void watch_add(Requests *requests, Job *job, VarlinkCall *call) {
+  const GPtrArray *all = job_table_all(requests->jobs->table);
   Watcher *watcher;
 
   if (job && job_is_final(job)) {
-    greet(agent, job, call, true);
+    greet(requests, job, call, true);
     return;
   }
   if (job) {
     if (!job->watchers)
       job->watchers = watch_list_new();
-    g_ptr_array_add(job->watchers, watcher_new(agent, job, call));
-    greet(agent, job, call, false);
+    g_ptr_array_add(job->watchers, watcher_new(requests, job, call));
+    greet(requests, job, call, false);
     return;
   }
-  watcher = watcher_new(agent, NULL, call);
-  g_ptr_array_add(agent->watchers, watcher);
+  watcher = watcher_new(requests, NULL, call);
+  g_ptr_array_add(requests->watchers, watcher);
   for (guint i = 0; i < all->len; i++) {
     if (job_is_final(all->pdata[i]) || !((const Job *)all->pdata[i])->durable)
       continue;
@@ -181,24 +180,31 @@ void watch_add(Agent *agent, Job *job, VarlinkCall *call) {
     if (varlink_call_get_queued_bytes(call) > 0)
       set_lagging(watcher, all->pdata[i]);
     else
-      greet(agent, all->pdata[i], call, false);
+      greet(requests, all->pdata[i], call, false);
   }
 }
 
-void watch_forget(Agent *agent, Job *job) {
-  for (guint i = agent->watchers->len; i > 0; i--) {
-    Watcher *watcher = agent->watchers->pdata[i - 1];
+static void forget(Requests *requests, Job *job) {
+  for (guint i = requests->watchers->len; i > 0; i--) {
+    Watcher *watcher = requests->watchers->pdata[i - 1];
 
     if (watcher->lagging && g_hash_table_remove(watcher->lagging, job))
-      greet(agent, job, watcher->call, false);
+      greet(requests, job, watcher->call, false);
   }
   g_clear_pointer(&job->watchers, g_ptr_array_unref);
 }
 
-void watch_free_all(Agent *agent) {
-  const GPtrArray *all = job_table_all(agent->jobs);
+void watch_on_job(Job *job, JobChange change, gpointer requests) {
+  if (change == JOB_CHANGE_STATE || change == JOB_CHANGE_NUMBERS)
+    notify(requests, job, change == JOB_CHANGE_STATE);
+  else if (change == JOB_CHANGE_FORGOTTEN)
+    forget(requests, job);
+}
 
-  g_ptr_array_set_size(agent->watchers, 0);
+void watch_free_all(Requests *requests) {
+  const GPtrArray *all = job_table_all(requests->jobs->table);
+
+  g_ptr_array_set_size(requests->watchers, 0);
   for (guint i = 0; i < all->len; i++)
-    watch_forget(agent, all->pdata[i]);
+    forget(requests, all->pdata[i]);
 }

@@ -2,21 +2,18 @@
 /* Those who follow jobs: each change is encoded once and sent to all; slow readers get the newest state. */
 #pragma once
 
-#include "agent/daemon/agent.h"
+#include "agent/request/requests.h"
 
 /* For Agent.watchers. */
 GPtrArray *watch_list_new(void);
 
 /* Follows one job, or all with NULL. Answers the call from now on. */
-void watch_add(Agent *agent, Job *job, VarlinkCall *call);
+void watch_add(Requests *requests, Job *job, VarlinkCall *call);
 
-/* The job changed. `urgent`: its state did, not only its numbers; said at once. */
-void watch_notify(Agent *agent, Job *job, bool urgent);
+/* Observes jobs; `requests` is Requests. A change of state is told at once, one of the numbers alone when the interval is over. */
+void watch_on_job(Job *job, JobChange change, gpointer requests);
 
 /* Sends what was held back for the interval, where that is over. To be called some times a second. */
-void watch_flush(Agent *agent);
+void watch_flush(Requests *requests);
 
-/* The job is about to be forgotten: it is final, and its own watchers have been told. */
-void watch_forget(Agent *agent, Job *job);
-
-void watch_free_all(Agent *agent);
+void watch_free_all(Requests *requests);

@@ -31,10 +31,10 @@ static void must(bool condition) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static Agent agent;
+  static Drains drains;
   json_t *record = json_of_bytes(data, size, bases, G_N_ELEMENTS(bases)), *first, *second, *status;
   g_autoptr(GError) error = NULL;
-  Drain *drain = record ? drain_from_record(&agent, record, &error) : NULL, *again;
+  Drain *drain = record ? drain_from_record(&drains, record, &error) : NULL, *again;
 
   if (!drain) {
     must(!record || (error && g_utf8_validate(error->message, -1, NULL)));
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   must(status);
   first = drain_to_record(drain);
   must(first && json_dumpb(first, NULL, 0, JSON_COMPACT) <= STORE_RECORD_BYTES_MAX);
-  again = drain_from_record(&agent, first, NULL);
+  again = drain_from_record(&drains, first, NULL);
   must(again);
   second = drain_to_record(again);
   must(json_equal(first, second));

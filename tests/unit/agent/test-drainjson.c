@@ -4,10 +4,10 @@
 
 #include "tests/unit/core/rows.h"
 
-static Agent agent;
+static Drains drains;
 
 static Drain *a_drain(DrainState state) {
-  Drain *drain = drain_new(&agent);
+  Drain *drain = drain_new(&drains);
 
   drain->by = g_strdup("uid 0 (pid 1)");
   drain->request_key = g_strdup("k");
@@ -32,7 +32,7 @@ static json_t *guests(unsigned n, size_t bytes) {
 
 static Drain *read_back(json_t *record) {
   g_autoptr(GError) error = NULL;
-  Drain *drain = drain_from_record(&agent, record, &error);
+  Drain *drain = drain_from_record(&drains, record, &error);
 
   if (!drain)
     fail_msg("%s", error->message);

@@ -2,18 +2,15 @@
 /* Calls that a libvirtd does not answer: told when they are late, and when they have come back. */
 #pragma once
 
+#include "agent/move/mover.h"
+
 #include <glib.h>
 #include <jansson.h>
-
-struct Agent;
-
-/* What is known to hang: of what is private to hangs.c. NULL: nothing yet. */
-typedef GPtrArray Hangs;
 
 Hangs *hangs_new(void);
 
 /* Some times a second. */
-void hangs_tick(struct Agent *agent);
+void hangs_tick(Mover *mover);
 
 unsigned hangs_count(const Hangs *hangs);
 

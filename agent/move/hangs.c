@@ -5,13 +5,13 @@
  * they are found, and once when they are gone. What asks the same again, in another thread, while the first one hangs, is not
  * told again. A call that hangs holds up its own thread and nothing else, so it is a warning. It goes to the journal, to
  * the events of the domain's job, to whoever looks at that job or at the node, to the metrics, and to the service manager. */
-#include "agent/node/hangs.h"
+#include "agent/move/hangs.h"
 
 #include "agent/base/clock.h"
-#include "agent/daemon/agent.h"
 #include "agent/job/log.h"
 #include "agent/libvirtd/callwatch.h"
 #include "agent/move/lifecycle.h"
+#include "agent/move/mover.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -48,8 +48,8 @@ static Hang *find(const Hangs *hangs, const CallWatchLate *late) {
   return NULL;
 }
 
-static Job *job_of(const Agent *agent, const Hang *hang) {
-  return hang->about ? job_table_find_active(agent->jobs, hang->about) : NULL;
+static Job *job_of(const Mover *mover, const Hang *hang) {
+  return hang->about ? job_table_find_active(mover->jobs->table, hang->about) : NULL;
 }
 
 static char *time_of_day(int64_t usec) {
@@ -61,8 +61,8 @@ static char *time_of_day(int64_t usec) {
 /* --- what is told --- */
 
 static void G_GNUC_PRINTF(5, 6)
-    tell(Agent *agent, const Hang *hang, int priority, const char *message_id, const char *format, ...) {
-  Job *job = job_of(agent, hang);
+    tell(Mover *mover, const Hang *hang, int priority, const char *message_id, const char *format, ...) {
+  Job *job = job_of(mover, hang);
   g_autofree char *text = NULL, *since = g_strdup_printf("%" PRId64, hang->since_usec);
   const LogField fields[] = {
       {NAMES_FIELD_LIBVIRT_URI, hang->uri},
@@ -85,26 +85,26 @@ static void G_GNUC_PRINTF(5, 6)
   if (!job)
     return;
   job_add_event(job, "warning", MIG_CAUSE_NONE, "%s", text);
-  lifecycle_state_changed(agent, job);
+  jobs_state_changed(mover->jobs, job);
 }
 
-static void tell_begin(Agent *agent, const Hang *hang) {
+static void tell_begin(Mover *mover, const Hang *hang) {
   g_autofree char *since = time_of_day(hang->since_usec);
 
-  tell(agent, hang, LOG_WARNING, NAMES_MESSAGE_CALL_HANGS,
+  tell(mover, hang, LOG_WARNING, NAMES_MESSAGE_CALL_HANGS,
        "libvirtd at %s has not answered for %" PRIu64 " s, since %s: %s. Only what needs that answer waits",
        hang->uri, (clock_now_ms() - hang->since_ms) / 1000, since, hang->what);
 }
 
-static void tell_end(Agent *agent, const Hang *hang) {
-  tell(agent, hang, LOG_NOTICE, NULL, "the call to libvirtd at %s has come back after %" PRIu64 " s: %s",
+static void tell_end(Mover *mover, const Hang *hang) {
+  tell(mover, hang, LOG_NOTICE, NULL, "the call to libvirtd at %s has come back after %" PRIu64 " s: %s",
        hang->uri, (clock_now_ms() - hang->since_ms) / 1000, hang->what);
 }
 
 /* --- the looks --- */
 
-static bool note_late(Agent *agent, const CallWatchLate *late) {
-  Hang *hang = find(agent->hangs, late);
+static bool note_late(Mover *mover, const CallWatchLate *late) {
+  Hang *hang = find(mover->hangs, late);
 
   if (hang) {
     hang->calls++;
@@ -117,30 +117,30 @@ static bool note_late(Agent *agent, const CallWatchLate *late) {
   hang->since_ms = late->since_ms;
   hang->since_usec = g_get_real_time() - (int64_t)(clock_now_ms() - late->since_ms) * 1000;
   hang->calls = 1;
-  g_ptr_array_add(agent->hangs, hang);
-  tell_begin(agent, hang);
+  g_ptr_array_add(mover->hangs, hang);
+  tell_begin(mover, hang);
   return true;
 }
 
-void hangs_tick(Agent *agent) {
-  g_autoptr(GPtrArray) late = call_watch_list_late(agent->driver, clock_now_ms());
+void hangs_tick(Mover *mover) {
+  g_autoptr(GPtrArray) late = call_watch_list_late(mover->driver, clock_now_ms());
   bool changed = false;
 
-  for (guint i = 0; i < agent->hangs->len; i++)
-    ((Hang *)agent->hangs->pdata[i])->calls = 0;
+  for (guint i = 0; i < mover->hangs->len; i++)
+    ((Hang *)mover->hangs->pdata[i])->calls = 0;
   for (guint i = 0; i < late->len; i++)
-    changed |= note_late(agent, late->pdata[i]);
-  for (guint i = agent->hangs->len; i > 0; i--) {
-    const Hang *hang = agent->hangs->pdata[i - 1];
+    changed |= note_late(mover, late->pdata[i]);
+  for (guint i = mover->hangs->len; i > 0; i--) {
+    const Hang *hang = mover->hangs->pdata[i - 1];
 
     if (hang->calls > 0)
       continue;
-    tell_end(agent, hang);
-    g_ptr_array_remove_index(agent->hangs, i - 1);
+    tell_end(mover, hang);
+    g_ptr_array_remove_index(mover->hangs, i - 1);
     changed = true;
   }
-  if (changed && agent->status_changed)
-    agent->status_changed(agent);
+  if (changed)
+    mover_status_changed(mover);
 }
 
 /* --- for who asks --- */

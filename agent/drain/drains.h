@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a drain works with. Main thread only. */
+#pragma once
+
+#include "agent/drain/drain.h"
+#include "agent/libvirtd/survey-pool.h"
+#include "agent/node/node.h"
+
+struct Drains {
+  Jobs *jobs;
+  Mover *mover;
+  Requests *requests;
+  Node *node;
+  const Config *config;
+  Checker *checker;
+  Drain *drain; /* the one under way, or the last; NULL: there was none */
+};

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the rooms above are told of. */
+#include "agent/move/mover.h"
+
+void mover_status_changed(const Mover *mover) {
+  if (mover->status_changed)
+    mover->status_changed(mover->status_data);
+}

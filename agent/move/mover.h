@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What decides about jobs: this node's libvirtd, what is under way, what there is to share. Main thread only. */
+#pragma once
+
+#include "agent/job/jobs.h"
+#include "agent/libvirtd/hypervisor.h"
+#include "agent/libvirtd/local-call.h"
+#include "libmigrate/core/monitor.h"
+
+typedef struct Bandwidth Bandwidth;
+typedef GPtrArray Hangs; /* of hangs.c */
+
+typedef struct Mover {
+  Jobs *jobs;
+  const Config *config;
+  GMainContext *context;
+  MigDriver *driver; /* of call_watch_new() */
+  Hypervisor *hypervisor;
+  Errands *errands; /* of incoming jobs */
+  Bandwidth *bandwidth;
+  Hangs *hangs;
+  const char *hostname;
+  bool host_going_down; /* nothing starts any more */
+  bool ending;          /* this process ends: what comes back finds no jobs */
+
+  /* Since the process began, for the metrics. */
+  uint64_t actions[MIG_ACTION_COUNT];
+  uint64_t touches[MIG_TOUCH_COUNT][2]; /* failed, done */
+
+  /* What the service manager shows has changed. May be NULL. */
+  void (*status_changed)(gpointer user_data);
+  gpointer status_data;
+} Mover;
+
+void mover_status_changed(const Mover *mover);
