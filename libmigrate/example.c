@@ -38,7 +38,7 @@ static void steer(const Move *move, MigMonitor *monitor, MigBandwidth *bandwidth
     sample.bandwidth_bytes_per_s =
         mig_bandwidth_update(bandwidth, sample.now_ms, sample.memory_processed_bytes);
   mig_monitor_step(monitor, &sample, &action);
-  printf("%u%%, %.0f MiB left. %s\n", mig_monitor_percent(monitor),
+  printf("%3u%%  %5.0f MiB left  %s\n", mig_monitor_percent(monitor),
          (double)sample.memory_remaining_bytes / MIG_MIB_BYTES, action.message);
   if (action.kind == MIG_ACTION_ABORT)
     ok = move->ops->abort_job(move->source, move->request.uuid, NULL, NULL);
