@@ -22,9 +22,9 @@
  * and QEMU count them; KiB, MiB and GiB are powers of 1024. Times of one object (a monitor, a settle) are of one monotonic clock,
  * which the caller reads; g_get_monotonic_time() / 1000 will do.
  *
- * Errors: functions of core cannot fail; an answer such as "no way ends this migration" is a value. Functions of virt that can
- * fail return false or NULL and set a GError of the domain MIG_VIRT_ERROR, if `error` is not NULL. Arguments named ret_* are
- * written on success only, unless a comment says otherwise.
+ * Errors: functions of core cannot fail; an answer such as "no way ends this migration" or "no such key" is a value. Functions of
+ * virt that can fail return false or NULL and set a GError, nearly always of the domain MIG_VIRT_ERROR, if `error` is not NULL.
+ * Arguments named ret_* are written on success only, unless a comment says otherwise.
  *
  * Names: mig_..._name() returns a static string, or NULL for a value out of range. mig_..._from_name() returns the value, or
  * MIG_ENUM_UNKNOWN; NULL is unknown. The names are stable, and are what the varlink interface of handoffd uses; the numbers of
