@@ -35,6 +35,8 @@ bool mig_dirty_curve_observe(MigDirtyCurve *curve, double s, double bytes);
 /* Forgets the points, for a change that was expected: another throttle. */
 void mig_dirty_curve_restart(MigDirtyCurve *curve);
 
+/* Distinct bytes that the guest dirties in s seconds: at least, and at most. 0 if s is not above 0, or nothing was
+ * observed. */
 double mig_dirty_curve_lower(const MigDirtyCurve *curve, double s);
 double mig_dirty_curve_upper(const MigDirtyCurve *curve, double s);
 
@@ -152,6 +154,8 @@ typedef struct MigPlan {
   MigForecast forecast;
 } MigPlan;
 
+/* Forecasts the migration of a guest of so much memory, and says how to start it. If the probe is all zero, or neither the link nor
+ * the policy has a bandwidth, every way is MIG_WAY_UNKNOWN and the plan follows the policy alone. */
 void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *link, const MigPolicy *policy,
               MigPlan *ret_plan);
 

@@ -58,6 +58,7 @@ typedef struct MigMatch {
  * accepted. */
 bool mig_match_parse(const char *text, MigMatch *ret_match, char *ret_message, size_t message_size);
 
+/* Does the condition hold? Texts are compared byte by byte, so case matters. */
 bool mig_match_holds(const MigMatch *match, const MigMatchFacts *facts);
 
 /* How specific a set of conditions is: of two sets that hold, that with the higher rank is meant. One that names the domain

@@ -186,4 +186,6 @@ typedef struct MigBandwidth {
   double bytes_per_s;
 } MigBandwidth;
 
+/* Takes a reading of a counter of bytes sent, and returns the average in bytes per second; 0 until two readings tell. A counter
+ * that falls begins anew. `bandwidth` is all zero at first. */
 uint64_t mig_bandwidth_update(MigBandwidth *bandwidth, uint64_t now_ms, uint64_t processed_bytes);

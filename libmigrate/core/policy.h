@@ -130,6 +130,7 @@ MigPolicyError mig_policy_set(MigPolicy *policy, MigPolicyKey key, uint64_t valu
 /* The value as text that mig_policy_set_text() takes: "300", "yes", "xbzrle". */
 void mig_policy_format(const MigPolicy *policy, MigPolicyKey key, char *ret_text, size_t text_size);
 
+/* The value of a key below MIG_POLICY_KEY_COUNT, in the unit of its name. */
 static inline uint64_t mig_policy_get(const MigPolicy *policy, MigPolicyKey key) {
   return policy->values[key];
 }

@@ -48,6 +48,7 @@ typedef enum MigAwaits {
 
 const char *mig_awaits_name(MigAwaits awaits);
 
+/* What the two ends say, the source asked first. All zero: neither has answered. */
 typedef struct MigVerdictInput {
   MigEndState source;
   MigEndState target;

@@ -64,6 +64,7 @@ typedef struct MigActiveDomain {
   char *name;
 } MigActiveDomain;
 
+/* Frees one element of list_active(), whose array does so by itself. */
 void mig_active_domain_free(gpointer domain);
 
 /* What a running domain was started with and set to since, and what its next start would have. */
@@ -75,6 +76,7 @@ typedef struct MigDefinitions {
   MigDefinition live, next;
 } MigDefinitions;
 
+/* Clears the name and what both stores own. */
 void mig_definitions_clear(MigDefinitions *definitions);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDefinitions, mig_definitions_clear)
 
@@ -267,9 +269,19 @@ struct MigDriver {
   const MigDriverOps *ops;
 };
 
+/* What the libvirt driver does to its process, beside starting threads: it registers libvirt's default event loop, so no other may
+ * be registered, and replaces libvirt's default error handler, which prints to stderr, by one that is silent. libvirt's own
+ * functions may be used beside it. Some errors are told apart by libvirt's English text: where LC_MESSAGES is another language,
+ * more of them are MIG_VIRT_ERROR_FAILED.
+ *
+ * mig_driver_libvirt_new() returns a driver that the caller owns: mig_driver_free(). NULL: MIG_VIRT_ERROR_FAILED, libvirt's client
+ * library does not start; G_THREAD_ERROR, there is no room for another thread. */
+
 /* The real one. One for each process: it starts libvirt's event loop on a thread of its own, which runs
  * GLib's default main context, so nothing else may run that context. */
 MigDriver *mig_driver_libvirt_new(GError **error);
 
+/* NULL is allowed. Close its connections first: one that is still open goes on without events. Not from an event function, for
+ * it waits for the event thread. */
 void mig_driver_free(MigDriver *driver);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(MigDriver, mig_driver_free)

@@ -10,7 +10,7 @@ meson               | build | builds
 ninja-build         | build | runs what meson wrote
 gcc                 | build | also brings the sanitizers
 libc6-dev           | build | headers
-binutils            | build | nm: what the core calls
+binutils            | build | nm, readelf: what the core calls, what libmigrate exports
 pkg-config          | build | finds the libraries below
 python3             | build | embeds the interface file
 libglib2.0-dev      | build | main loop, threads, containers
@@ -33,7 +33,7 @@ socat               | test  | raw bytes to a socket
 openssl             | test  | certificates for TLS
 qemu-utils          | test  | disks with a base
 bc                  | test  | sums with a fraction
-gdb                 | test  | stacks of what hangs
+gdb                 | test  | stacks of what hangs; how public types lie in memory
 git                 | test  | which files are ours
 clang-format        | test  | style
 cppcheck            | test  | style
