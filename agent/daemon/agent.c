@@ -281,6 +281,7 @@ static void connect_rooms(Agent *agent) {
   jobs_observe(&agent->jobs, request_on_job, &agent->requests);
   jobs_observe(&agent->jobs, metrics_on_job, &agent->node);
   jobs_observe(&agent->jobs, on_job, agent);
+  jobs_observe(&agent->jobs, admit_on_job, &agent->mover);
 }
 
 Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const AgentOptions *options,

@@ -16,6 +16,7 @@ typedef enum JobChange {
   JOB_CHANGE_FINISHED,  /* it is final; comes after the phase, and before the state */
   JOB_CHANGE_LEASED,    /* its lease can be used, or cannot be: look at its failure */
   JOB_CHANGE_STATE,     /* what a client sees has changed */
+  JOB_CHANGE_OVER,      /* everybody has been told that it is final: its place is free */
   JOB_CHANGE_NUMBERS,   /* only the numbers of its migration have */
   JOB_CHANGE_FORGOTTEN, /* it is about to be freed */
 } JobChange;

@@ -11,6 +11,7 @@
 #include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/move/bandwidth.h"
+#include "agent/move/finish.h"
 #include "agent/move/lifecycle.h"
 #include "agent/move/run.h"
 
@@ -131,7 +132,7 @@ static void fail_held(Mover *mover, Job *job, const JobCondition *condition, uin
                    "(UnschedulableTimeout=)",
                    condition->error ? condition->error->message : mig_cause_describe(condition->cause),
                    held_ms / 1000, condition->tries, name_of_target(job));
-  lifecycle_finish_unmoved(mover, job);
+  finish_unmoved(mover, job);
 }
 
 static void fail_pending(Mover *mover, Job *job, const JobPending *pending) {
@@ -139,7 +140,7 @@ static void fail_pending(Mover *mover, Job *job, const JobPending *pending) {
                    "its turn did not come within %u s (PendingTimeout=), in the end for: %s. Raise the limit "
                    "that held it or PendingTimeout=, or ask again later",
                    mover->config->pending_timeout_ms / 1000, pending->message);
-  lifecycle_finish_unmoved(mover, job);
+  finish_unmoved(mover, job);
 }
 
 static void give_up(Mover *mover, Job *job, uint64_t now_ms) {
@@ -166,4 +167,9 @@ void admit_tick(Mover *mover) {
     if (((Job *)overdue->pdata[i])->phase == MIG_PHASE_PENDING)
       give_up(mover, overdue->pdata[i], now_ms);
   admit_jobs(mover);
+}
+
+void admit_on_job(Job *job, JobChange change, gpointer mover) {
+  if (change == JOB_CHANGE_OVER)
+    admit_jobs(mover);
 }

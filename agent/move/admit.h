@@ -23,3 +23,6 @@ int64_t admit_until_usec(const Mover *mover, const Job *job);
 
 /* Some times a second: those whose time to look again has come, or to give up. */
 void admit_tick(Mover *mover);
+
+/* Observes jobs: the end of one lets others begin. `mover` is Mover. */
+void admit_on_job(Job *job, JobChange change, gpointer mover);

@@ -177,7 +177,7 @@ static void dissolve(Mover *mover) {
       run->job->share_bytes_per_s = 0;
       run_begin(run);
     } else {
-      run_lift_share(run);
+      limits_lift_share(run);
     }
   }
 }
@@ -265,7 +265,7 @@ static void ask_for(JobRun *run) {
   const MigShare *share = &run->bandwidth.share;
   uint64_t own = mig_policy_get(&run->job->policy, MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S);
 
-  run_set_bandwidth(run, share->asked, own > 0 ? MIN(own, share->asked) : share->asked);
+  limits_set(run, share->asked, own > 0 ? MIN(own, share->asked) : share->asked);
 }
 
 static void begin(JobRun *run) {

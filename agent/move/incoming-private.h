@@ -31,12 +31,20 @@ void incoming_ask(Mover *mover, Job *job);
 /* A look is over: calls those who waited for one. The job may be gone already. */
 void incoming_tell_askers(Mover *mover, const char *id);
 
+/* --- incoming-images.c --- */
+
 void incoming_take_image_states(Job *job, const ImagesAnswer *answer);
 
 /* It stays, and nobody touches it any more. */
 void incoming_note_left(Job *job, const JobImage *image, const char *why);
 
-/* --- grant.c --- */
+/* The same of all that were made: each was made for a guest, which may have it as its only disk. */
+void incoming_leave_images(Job *job, const char *why);
+
+/* Says what became of those that were to be removed. */
+void incoming_note_removed(Job *job, const ImagesAnswer *answer);
+
+/* --- incoming-begin.c --- */
 
 /* Makes what images are planned; then the job waits for its domain. Takes `back`. */
 void incoming_make_images(Mover *mover, Job *job, IncomingBack *back);

@@ -16,6 +16,7 @@
 #include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/libvirtd/images.h"
+#include "agent/move/finish.h"
 #include "agent/move/lifecycle.h"
 
 #include <string.h>
@@ -150,69 +151,9 @@ static void finish(Mover *mover, Job *job, MigSlotEnd end, const char *why) {
     incoming_enter(mover, job, MIG_PHASE_MIGRATING, why);
   if (phase != MIG_PHASE_SUCCEEDED) {
     if (!job_note_failure(job, ends[end].cause, NULL, "%s", hedged ? ends[end].unwatched : ends[end].message))
-      phase = lifecycle_phase_of_cause(job->failure.cause);
+      phase = finish_phase_of_cause(job->failure.cause);
   }
-  lifecycle_finish(mover, job, phase, ends[end].running_at, g_strdup_printf("here: %s", why));
-}
-
-void incoming_take_image_states(Job *job, const ImagesAnswer *answer) {
-  GPtrArray *images = job->lease->images;
-
-  for (guint i = 0; i < images->len && i < answer->images->len; i++) {
-    JobImage *image = images->pdata[i];
-    const JobImage *now = answer->images->pdata[i];
-
-    image->state = now->state;
-    image->stamp = now->stamp;
-  }
-}
-
-void incoming_note_left(Job *job, const JobImage *image, const char *why) {
-  job_add_event(job, "warning", MIG_CAUSE_NONE, "%s (%s) is left here: %s", image->path, image->disk, why);
-  log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "%s (%s) is left here: %s", image->path, image->disk,
-          why);
-}
-
-/* It was made for a guest, which may have it as its only disk. */
-static void leave_image(Job *job, JobImage *image, const char *why) {
-  g_autofree char *name =
-      image->pool ? g_strdup_printf("--pool %s %s", image->pool, image->volume) : g_strdup(image->path);
-  g_autofree char *text = g_strdup_printf(
-      "%s. It may be the guest's only disk. Another move with copy_disks=all writes over it; once "
-      "the guest is known to have its disk elsewhere, it can go: virsh vol-delete %s",
-      why, name);
-
-  image->state = JOB_IMAGE_LEFT;
-  incoming_note_left(job, image, text);
-}
-
-static void leave_images(Job *job, const char *why) {
-  const GPtrArray *images = job->lease->images;
-
-  for (guint i = 0; i < images->len; i++) {
-    JobImage *image = images->pdata[i];
-
-    if (image->state == JOB_IMAGE_MADE)
-      leave_image(job, image, why);
-  }
-}
-
-static void note_removed(Job *job, const ImagesAnswer *answer) {
-  const GPtrArray *images = job->lease->images;
-
-  for (guint i = 0; i < images->len; i++) {
-    JobImage *image = images->pdata[i];
-    const GError *error = answer->errors->pdata[i];
-
-    if (error)
-      leave_image(job, image, error->message);
-    else if (image->state == JOB_IMAGE_REMOVED) {
-      job_add_event(job, "action", MIG_CAUSE_NONE, "%s was removed: it was made for what did not come",
-                    image->path);
-      log_job(job, LOG_NOTICE, NAMES_MESSAGE_IMAGE_REMOVED,
-              "%s was removed: it was made for what did not come", image->path);
-    }
-  }
+  finish_job(mover, job, phase, ends[end].running_at, g_strdup_printf("here: %s", why));
 }
 
 static void take_removed(Mover *mover, Job *job, const ImagesAnswer *answer, const GError *error) {
@@ -234,7 +175,7 @@ static void take_removed(Mover *mover, Job *job, const ImagesAnswer *answer, con
     return;
   }
   incoming_take_image_states(job, answer);
-  note_removed(job, answer);
+  incoming_note_removed(job, answer);
   if (answer->have_status && answer->status.state != MIG_END_ABSENT &&
       answer->status.state != MIG_END_INACTIVE) {
     job_add_event(job, "warning", MIG_CAUSE_NONE,
@@ -403,7 +344,7 @@ static void apply(Mover *mover, Job *job, const Look *look) {
   if (answer.end == MIG_SLOT_ARRIVED)
     take_final(job, look);
   else
-    leave_images(job, answer.keep ? answer.keep : "the domain is alive here");
+    incoming_leave_images(job, answer.keep ? answer.keep : "the domain is alive here");
   finish(mover, job, answer.end, answer.why);
 }
 

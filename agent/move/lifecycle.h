@@ -45,15 +45,3 @@ void lifecycle_handle_event(Mover *mover, const MigVirtEvent *event);
 
 /* Lets go of a job that is being worked on: its migration goes on without us. True if a thread is left behind. */
 bool lifecycle_detach(Job *job);
-
-/* --- for run.c --- */
-
-/* An end that somebody decided on is an abort; an end that came by itself is a failure. */
-MigPhase lifecycle_phase_of_cause(MigCause cause);
-
-/* Ends the job, and frees its run. Takes `evidence`; `running_at` is static. The job stays in the table for now:
- * lifecycle_tick() forgets old ones. */
-void lifecycle_finish(Mover *mover, Job *job, MigPhase phase, const char *running_at, char *evidence);
-
-/* The same for a job of which nothing was moved, and nothing will be. */
-void lifecycle_finish_unmoved(Mover *mover, Job *job);

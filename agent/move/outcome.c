@@ -5,6 +5,7 @@
 #include "agent/base/clock.h"
 #include "agent/job/log.h"
 #include "agent/job/recorder.h"
+#include "agent/move/finish.h"
 #include "agent/move/lifecycle.h"
 
 void outcome_on_returned(JobRun *run, const WorkerReport *report) {
@@ -77,7 +78,7 @@ static void settle_moved(JobRun *run, const WorkerReport *report, const char *ru
     job->have_total_time = true;
     job->total_time_ms = clock_now_ms() - job->started_ms;
   }
-  lifecycle_finish(run->mover, job, MIG_PHASE_SUCCEEDED, running_at, g_strdup(report->evidence));
+  finish_job(run->mover, job, MIG_PHASE_SUCCEEDED, running_at, g_strdup(report->evidence));
 }
 
 /* The record said that it may be on its way, and it never was: the agent was killed in between. */
@@ -112,13 +113,13 @@ static void settle_unmoved(JobRun *run, const WorkerReport *report) {
     job_note_failure(
         job, MIG_CAUSE_LIBVIRT_ERROR, NULL,
         "the migration ended while the agent was away, and libvirt no longer says why: see its log");
-  lifecycle_finish(run->mover, job, lifecycle_phase_of_cause(job->failure.cause), "source",
-                   g_strdup(report->evidence));
+  finish_job(run->mover, job, finish_phase_of_cause(job->failure.cause), "source",
+             g_strdup(report->evidence));
 }
 
 static void settle_gone(JobRun *run, const WorkerReport *report) {
   job_note_failure(run->job, MIG_CAUSE_GUEST_STOPPED, run->error, "%s", report->evidence);
-  lifecycle_finish(run->mover, run->job, MIG_PHASE_FAILED, "none", g_strdup(report->evidence));
+  finish_job(run->mover, run->job, MIG_PHASE_FAILED, "none", g_strdup(report->evidence));
 }
 
 /* Nobody saw where it went. That it had moved to the target may be known all the same. */
@@ -135,7 +136,7 @@ static void settle_left(JobRun *run, const WorkerReport *report) {
     job_note_failure(job, cause_of_migration(run->error), run->error, "%s", run->error->message);
   else
     job_note_failure(job, MIG_CAUSE_OUTCOME_UNKNOWN, run->error, "%s", report->evidence);
-  lifecycle_finish(run->mover, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
+  finish_job(run->mover, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
 }
 
 static void settle_split(JobRun *run, const WorkerReport *report) {
@@ -146,7 +147,7 @@ static void settle_split(JobRun *run, const WorkerReport *report) {
                    report->evidence);
   log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_SPLIT, "both ends have a live copy; nothing was touched: %s",
           report->evidence);
-  lifecycle_finish(run->mover, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
+  finish_job(run->mover, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
 }
 
 /* What stays behind, and where it is a copy of the guest the command that removes it. */

@@ -41,13 +41,34 @@ struct JobRun {
   bool asks_operator; /* the outcome is open, and only an operator knows: see remedy.h */
 };
 
-/* --- run.c --- */
+/* --- monitoring.c --- */
+
+/* The migration begins, or is taken up again. */
+void monitoring_start(JobRun *run);
+void monitoring_step(JobRun *run, const MigSample *sample);
+void monitoring_tick(JobRun *run, uint64_t now_ms);
+/* The job's policy has changed. */
+void monitoring_retune(JobRun *run);
+void monitoring_note_refused(JobRun *run, MigActionKind kind);
+/* What a monitor after a restart is to know. True: that has changed, and is to be written down. */
+bool monitoring_note_steering(JobRun *run);
+
+/* --- pause.c --- */
+
+/* Takes what the worker knows of its pause into the record. True: that has changed, and is to be written down. */
+bool run_note_pause(JobRun *run);
+
+/* --- limits.c --- */
 
 /* Has libvirt set both limits, of which the second is of no use to a migration that was not started for post-copy. 0: none. */
-void run_set_bandwidth(JobRun *run, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s);
-
+void limits_set(JobRun *run, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s);
+/* The job's own. */
+void limits_set_own(JobRun *run);
 /* It shares no bandwidth any more. The job has its share until libvirt has taken the other limits. */
-void run_lift_share(JobRun *run);
+void limits_lift_share(JobRun *run);
+/* The job's policy has them, so libvirt is to have them: whoever refuses, or is away, is asked again. False: that was said before. */
+bool limits_note_set(JobRun *run, const GError *error);
+void limits_tick(JobRun *run, uint64_t now_ms);
 
 /* --- outcome.c --- */
 

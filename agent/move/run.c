@@ -3,7 +3,7 @@
  *
  * Theory of Operation. A run begins with the checks and ends with a refusal or a verdict; in between the monitor
  * decides and the worker acts. All of it is on the main thread; a report may end the run, and free it, so nothing is
- * done with it after lifecycle_finish().
+ * done with it after finish_job().
  *
  * The first cause: whoever wants or sees the end first (a client's abort, the monitor, the migration's own error)
  * notes it; it becomes the job's failure if the verdict is that the domain did not move. The migration's own error
@@ -16,6 +16,7 @@
 #include "agent/job/log.h"
 #include "agent/job/recorder.h"
 #include "agent/move/admit.h"
+#include "agent/move/finish.h"
 #include "agent/move/lifecycle.h"
 #include "agent/move/link.h"
 
@@ -25,9 +26,6 @@
 /* How soon what was learnt is written again, after it could not be. */
 #define KEEP_AGAIN_MS 5000
 
-/* After libvirt has refused the limits of the bandwidth. */
-#define LIMITS_AGAIN_MS 2000
-
 void run_free(JobRun *run) {
   bandwidth_leave(run);
   worker_free(run->worker);
@@ -36,42 +34,6 @@ void run_free(JobRun *run) {
 }
 
 /* --- from preparing to migrating --- */
-
-static void note_deadline(JobRun *run) {
-  uint64_t deadline_ms = mig_monitor_deadline_ms(&run->monitor);
-
-  run->job->deadline_ms = deadline_ms == UINT64_MAX ? 0 : deadline_ms;
-}
-
-/* What a monitor after a restart is to know. True: that has changed, and is to be written down. */
-static bool note_steering(JobRun *run) {
-  MigSteering steering;
-
-  if (!run->monitoring)
-    return false;
-  mig_monitor_get_steering(&run->monitor, &steering);
-  if (memcmp(&steering, &run->job->steering, sizeof steering) == 0)
-    return false;
-  run->job->steering = steering;
-  return true;
-}
-
-static void start_monitor(JobRun *run) {
-  Job *job = run->job;
-
-  mig_monitor_init(&run->monitor, &job->policy, job->started_ms, job->memory_bytes, job->disk_bytes);
-  if (job->have_plan)
-    mig_monitor_set_plan(&run->monitor, &job->plan);
-  if (run->adopted)
-    mig_monitor_take_up(&run->monitor, &job->steering);
-  if (run->adopted && job->record.paused_by_agent)
-    mig_monitor_note_taken(&run->monitor, MIG_ACTION_PAUSE);
-  if (run->bandwidth.in)
-    mig_monitor_set_share(&run->monitor, mig_share_per_stream(&run->bandwidth.share));
-  run->monitoring = true;
-  note_steering(run);
-  note_deadline(run);
-}
 
 /* The goals as the plan has them: what libvirt is asked for, at the start and again at a resume of post-copy. */
 static MigPolicy start_policy(const Job *job) {
@@ -113,7 +75,7 @@ static void on_start_recorded(const char *id, const GError *error, gpointer user
     jobs_note_save_failure(mover->jobs, id, error);
     job_note_failure(job, MIG_CAUSE_INTERNAL, NULL, "the start could not be put on stable storage: %s",
                      error->message);
-    lifecycle_finish_unmoved(mover, job);
+    finish_unmoved(mover, job);
     return;
   }
   jobs_announce(mover->jobs, job);
@@ -173,7 +135,7 @@ void run_begin(JobRun *run) {
   job->started_usec = g_get_real_time();
   make_plan(run);
   job->steering = (MigSteering){0};
-  start_monitor(run);
+  monitoring_start(run);
   job->stage = MIG_STAGE_PRE_COPY;
   jobs_enter_phase(mover->jobs, job, MIG_PHASE_MIGRATING, "the checks passed; the migration begins");
   log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "the migration to %s begins, %" PRIu64 " MiB of memory",
@@ -191,71 +153,10 @@ static void on_refused(JobRun *run, const WorkerReport *report) {
   }
   job_note_failure(run->job, report->cause, report->error, "%s",
                    report->evidence ? report->evidence : report->error->message);
-  lifecycle_finish_unmoved(run->mover, run->job);
+  finish_unmoved(run->mover, run->job);
 }
 
 /* --- while migrating --- */
-
-static void on_stage(JobRun *run, MigStage stage) {
-  Job *job = run->job;
-
-  job->stage = stage;
-  job_add_event(job, "stage", MIG_CAUSE_NONE, "now in %s", mig_stage_name(stage));
-  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STAGE, "now in %s", mig_stage_name(stage));
-  jobs_state_changed(run->mover->jobs, job);
-}
-
-static void take_action(JobRun *run, const MigAction *action) {
-  Job *job = run->job;
-
-  note_steering(run);
-  run->mover->actions[action->kind]++;
-  job_add_event(job, "decision", action->cause, "%s: %s", mig_action_name(action->kind), action->message);
-  if (action->kind == MIG_ACTION_ABORT) {
-    if (!run->error)
-      job_note_failure(job, action->cause, NULL, "%s", action->message);
-    log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_GUARD, "aborted by the agent: %s", action->message);
-    job_set_next_action(job, "waits for the migration to be cancelled");
-  } else {
-    log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: %s", mig_action_name(action->kind),
-            action->message);
-  }
-  worker_act(run->worker, action);
-  jobs_state_changed(run->mover->jobs, job);
-}
-
-static void note_forecast(JobRun *run) {
-  const MigForecast *forecast = mig_monitor_forecast(&run->monitor);
-  Job *job = run->job;
-  const MigWayForecast *way;
-
-  if (!forecast)
-    return;
-  way = &forecast->ways[MIN(forecast->best, MIG_WAY_COUNT - 1)];
-  job->have_forecast = true;
-  job->forecast_way = forecast->best;
-  job->forecast_total_ms = forecast->best == MIG_WAY_COUNT ? 0 : (uint64_t)(way->total_s * 1000);
-  job->forecast_pause_ms = forecast->best == MIG_WAY_COUNT ? 0 : (uint64_t)(way->pause_s * 1000);
-  job->forecast_floor_ms = (uint64_t)(forecast->floor_s * 1000);
-}
-
-static void step_monitor(JobRun *run, const MigSample *sample) {
-  Job *job = run->job;
-  MigAction action;
-
-  if (!run->monitoring)
-    return;
-  mig_monitor_step(&run->monitor, sample, &action);
-  job->percent = MAX(job->percent, mig_monitor_percent(&run->monitor));
-  if (sample->valid && sample->active && mig_monitor_stage(&run->monitor) != job->stage)
-    on_stage(run, mig_monitor_stage(&run->monitor));
-  job->link_bytes_per_s = MAX(job->link_bytes_per_s, mig_monitor_link_bytes_per_s(&run->monitor));
-  note_forecast(run);
-  if (action.kind != MIG_ACTION_NONE)
-    take_action(run, &action);
-  else if (note_steering(run))
-    jobs_save(run->mover->jobs, job, NULL, NULL);
-}
 
 static void note_silence(JobRun *run, const WorkerReport *report) {
   bool silent = !report->sample.valid;
@@ -292,63 +193,11 @@ static void on_sample(JobRun *run, const WorkerReport *report) {
     job->revision++;
   }
   bandwidth_note_sample(run, &report->sample);
-  step_monitor(run, &report->sample);
+  monitoring_step(run, &report->sample);
   recover_on_sample(run, &report->sample);
   if (report->sample.valid && report->sample.active)
     recorder_note(run->mover->jobs, job);
   jobs_tell(run->mover->jobs, job, JOB_CHANGE_NUMBERS);
-}
-
-/* The job's policy has them, so libvirt is to have them: whoever refuses, or is away, is asked again. False: that was said
- * before. */
-static bool note_limits_set(JobRun *run, const GError *error) {
-  bool news = !error || !run->limits_refused;
-
-  if (!error)
-    run->job->share_bytes_per_s = 0;
-  run->limits_refused = error != NULL;
-  run->limits_due_ms = error ? clock_now_ms() + LIMITS_AGAIN_MS : 0;
-  return news;
-}
-
-/* --- a pause by the agent, on record --- */
-
-/* What the record says of it is what the worker knows: that it was made, or may have been. But a claim is made before the pause is,
- * and stands until the worker has told what came of it. */
-static bool note_pause(JobRun *run) {
-  MigSettleRecord *record = &run->job->record;
-  MigSettleRecord known;
-
-  if (run->pause_wanted || !run->go_given)
-    return false;
-  known = worker_get_record(run->worker);
-  if (record->paused_by_agent == known.paused_by_agent && record->pause_answered == known.pause_answered)
-    return false;
-  record->paused_by_agent = known.paused_by_agent;
-  record->pause_answered = known.pause_answered;
-  return true;
-}
-
-void run_want_pause(JobRun *run) {
-  run->pause_wanted = true;
-  run->job->record.paused_by_agent = true;
-  run->job->record.pause_answered = false;
-}
-
-bool run_wants_pause(const JobRun *run) {
-  return run->pause_wanted;
-}
-
-void run_drop_pause(JobRun *run, const char *why) {
-  run_settle_pause(run);
-  job_add_event(run->job, "warning", MIG_CAUSE_NONE, "not paused: %s", why);
-  log_job(run->job, LOG_WARNING, NULL, "not paused, though it was asked for: %s", why);
-  jobs_state_changed(run->mover->jobs, run->job);
-}
-
-void run_settle_pause(JobRun *run) {
-  run->pause_wanted = false;
-  note_pause(run);
 }
 
 static void on_acted(JobRun *run, const WorkerReport *report) {
@@ -363,7 +212,7 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
   }
   if (report->action.kind == MIG_ACTION_NONE) {
     what = "new bandwidth limit";
-    if (!note_limits_set(run, report->error))
+    if (!limits_note_set(run, report->error))
       return;
   }
   if (!report->error) {
@@ -371,9 +220,7 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
   } else {
     job_add_event(job, "warning", MIG_CAUSE_NONE, "%s: refused: %s", what, report->error->message);
     log_job(job, LOG_WARNING, NULL, "%s was refused: %s", what, report->error->message);
-    if (run->monitoring)
-      mig_monitor_note_refused(&run->monitor, report->action.kind);
-    note_steering(run);
+    monitoring_note_refused(run, report->action.kind);
   }
   jobs_state_changed(run->mover->jobs, job);
 }
@@ -419,7 +266,7 @@ static void on_in_clear(JobRun *run, const WorkerReport *report) {
 static void on_report(Worker *worker, const WorkerReport *report, gpointer user_data) {
   JobRun *run = user_data;
 
-  if (note_pause(run))
+  if (run_note_pause(run))
     jobs_state_changed(run->mover->jobs, run->job);
   switch (report->kind) {
   case WORKER_PREPARED:
@@ -513,7 +360,7 @@ void run_adopt(Mover *mover, Job *job) {
   if (!job->run->bandwidth.in && has_limits_of_its_own(job))
     job->run->limits_due_ms = 1;
   if (job->started_ms > 0)
-    start_monitor(job->run);
+    monitoring_start(job->run);
   /* An end that was decided and told before is one still: a guard's as well. */
   if (job->abort_requested || (job->failure.cause != MIG_CAUSE_NONE && job->stage != MIG_STAGE_POST_COPY))
     run_abort(job->run);
@@ -545,41 +392,20 @@ void run_abort(JobRun *run) {
 void run_complete(JobRun *run, MigActionKind kind) {
   if (run->monitoring)
     mig_monitor_note_taken(&run->monitor, kind);
-  if (note_steering(run))
+  if (monitoring_note_steering(run))
     jobs_save(run->mover->jobs, run->job, NULL, NULL);
   worker_act(run->worker, &(MigAction){.kind = kind});
-}
-
-void run_set_bandwidth(JobRun *run, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s) {
-  bool post_copy = run->job->have_plan && run->job->plan.post_copy;
-
-  worker_set_bandwidth(run->worker, bytes_per_s, post_copy, post_copy_bytes_per_s);
-}
-
-static void set_own_bandwidth(JobRun *run) {
-  const MigPolicy *policy = &run->job->policy;
-
-  run_set_bandwidth(run, mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S),
-                    mig_policy_get(policy, MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S));
-}
-
-void run_lift_share(JobRun *run) {
-  if (run->monitoring)
-    mig_monitor_set_share(&run->monitor, 0);
-  set_own_bandwidth(run);
 }
 
 void run_tune(JobRun *run, const MigPolicy *changes) {
   const uint32_t bandwidth = (UINT32_C(1) << MIG_POLICY_BANDWIDTH_BYTES_PER_S) |
                              (UINT32_C(1) << MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S);
-  const MigPolicy *policy = &run->job->policy;
 
   if (!run->monitoring)
     return;
-  mig_monitor_set_policy(&run->monitor, policy);
-  note_deadline(run);
+  monitoring_retune(run);
   if ((changes->set & bandwidth) && !bandwidth_retune(run))
-    set_own_bandwidth(run);
+    limits_set_own(run);
 }
 
 /* Others need what there is, and do not give it up: its checks will not be true for ever. */
@@ -592,12 +418,6 @@ static void hold_without_share(JobRun *run) {
               run->mover->config->prepare_timeout_ms / 1000, lack ? ": " : "", lack ? lack : "");
   admit_hold(run->mover, run->job, MIG_HOLD_JOB, mig_admission_name(MIG_ADMISSION_BANDWIDTH_LIMIT),
              MIG_CAUSE_PENDING_TIMEOUT, error);
-}
-
-/* libvirt is seen at the migration, and no share of a common bandwidth has a say. */
-static bool may_set_limits(const JobRun *run) {
-  return run->job->phase == MIG_PHASE_MIGRATING && run->go_given && !run->silent && !run->bandwidth.in &&
-         !run->job->abort_requested;
 }
 
 void run_tick(JobRun *run, uint64_t now_ms) {
@@ -615,20 +435,11 @@ void run_tick(JobRun *run, uint64_t now_ms) {
     job_note_failure(job, MIG_CAUSE_PREPARE_TIMEOUT, NULL,
                      "the checks did not end within %u s: a libvirtd, of this node or of the target, hangs",
                      run->mover->config->prepare_timeout_ms / 1000);
-    lifecycle_finish_unmoved(run->mover, job);
+    finish_unmoved(run->mover, job);
     return;
   }
-  if (run->monitoring) {
-    MigAction action;
-
-    mig_monitor_tick(&run->monitor, now_ms, &action);
-    if (action.kind != MIG_ACTION_NONE)
-      take_action(run, &action);
-  }
-  if (run->limits_due_ms > 0 && now_ms >= run->limits_due_ms && may_set_limits(run)) {
-    run->limits_due_ms = 0;
-    set_own_bandwidth(run);
-  }
+  monitoring_tick(run, now_ms);
+  limits_tick(run, now_ms);
   if (run->silent)
     jobs_tell(run->mover->jobs, job, JOB_CHANGE_NUMBERS);
 }

@@ -9,6 +9,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/job/log.h"
+#include "agent/move/finish.h"
 #include "agent/move/hangs.h"
 #include "agent/move/incoming.h"
 #include "agent/move/lifecycle.h"
@@ -133,7 +134,7 @@ static void append_finished(GString *text, const Metrics *metrics) {
       for (int cause = 0; cause < MIG_CAUSE_COUNT; cause++) {
         uint64_t n = metrics->finished[direction][phase][cause];
         MigPhase usual =
-            cause == MIG_CAUSE_NONE ? MIG_PHASE_SUCCEEDED : lifecycle_phase_of_cause((MigCause)cause);
+            cause == MIG_CAUSE_NONE ? MIG_PHASE_SUCCEEDED : finish_phase_of_cause((MigCause)cause);
         const PromLabel labels[] = {{"direction", mig_direction_name((MigDirection)direction)},
                                     {"phase", mig_phase_name((MigPhase)phase)},
                                     {"cause", mig_cause_name((MigCause)cause)}};

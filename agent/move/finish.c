@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The end of a job. */
+#include "agent/move/finish.h"
+
+#include "agent/job/log.h"
+#include "agent/job/recorder.h"
+#include "agent/move/run.h"
+#include <inttypes.h>
+#include <string.h>
+
+static char *format_ms(bool have, uint64_t ms) {
+  return have ? g_strdup_printf("%.1f s", (double)ms / 1000.0) : g_strdup("unknown");
+}
+
+static void log_end(const Job *job) {
+  g_autofree char *total = format_ms(job->have_total_time, job->total_time_ms);
+
+  if (job->lease && job->phase == MIG_PHASE_SUCCEEDED)
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "came here in %s", total);
+  else if (job->lease)
+    log_job(job, job->phase == MIG_PHASE_ABORTED ? LOG_NOTICE : LOG_WARNING,
+            job->phase == MIG_PHASE_ABORTED ? NAMES_MESSAGE_JOB_ABORTED : NAMES_MESSAGE_JOB_FAILED,
+            "did not come (%s): %s", mig_cause_name(job->failure.cause), job->failure.message);
+  else if (job->phase == MIG_PHASE_SUCCEEDED && job->have_downtime)
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "moved to %s in %s, stopped for %" PRIu64 " ms",
+            job->target_name ? job->target_name : job->target_uri, total, job->downtime_ms);
+  else if (job->phase == MIG_PHASE_SUCCEEDED)
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "moved to %s in %s, downtime unknown",
+            job->target_name ? job->target_name : job->target_uri, total);
+  else if (job->phase == MIG_PHASE_ABORTED)
+    log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORTED, "not moved (%s): %s",
+            mig_cause_name(job->failure.cause), job->failure.message);
+  else
+    log_job(job, LOG_ERR, NAMES_MESSAGE_JOB_FAILED, "not moved (%s): %s", mig_cause_name(job->failure.cause),
+            job->failure.message);
+}
+
+void finish_job(Mover *mover, Job *job, MigPhase phase, const char *running_at, char *evidence) {
+  g_autofree char *message = NULL;
+
+  job_set_evidence(job, evidence);
+  job->running_at = running_at;
+  if (phase == MIG_PHASE_SUCCEEDED) {
+    job->percent = 100;
+    message = g_strdup_printf("%s (%s)",
+                              strcmp(running_at, "target") == 0
+                                  ? "runs at the target"
+                                  : "it moved to the target, and is not there any more",
+                              evidence);
+  } else {
+    message = g_strdup_printf("%s: %s", mig_cause_name(job->failure.cause), job->failure.message);
+  }
+  if (job->run)
+    run_settle_pause(job->run);
+  recorder_end(mover->jobs, job);
+  g_free(evidence);
+  job_queue_remove(mover->jobs->queue, job);
+  g_clear_pointer(&job->run, run_free);
+  jobs_enter_phase(mover->jobs, job, phase, message);
+  jobs_tell(mover->jobs, job, JOB_CHANGE_FINISHED);
+  log_end(job);
+  jobs_state_changed(mover->jobs, job);
+  jobs_tell(mover->jobs, job, JOB_CHANGE_OVER);
+}
+
+MigPhase finish_phase_of_cause(MigCause cause) {
+  switch (cause) {
+  case MIG_CAUSE_USER_ABORT:
+  case MIG_CAUSE_DEADLINE:
+  case MIG_CAUSE_LEASE_EXPIRED:
+  case MIG_CAUSE_NO_PROGRESS:
+  case MIG_CAUSE_LINK_STALLED:
+  case MIG_CAUSE_NOT_CONVERGING:
+  case MIG_CAUSE_HOST_SHUTDOWN:
+    return MIG_PHASE_ABORTED;
+  default:
+    return MIG_PHASE_FAILED;
+  }
+}
+
+void finish_unmoved(Mover *mover, Job *job) {
+  /* What did not run when it was checked is not said to run here. */
+  finish_job(mover, job, finish_phase_of_cause(job->failure.cause),
+             job->failure.cause == MIG_CAUSE_DOMAIN_NOT_RUNNING ? "unknown" : "source",
+             g_strdup("the migration was not started"));
+}
