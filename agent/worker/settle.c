@@ -63,7 +63,7 @@ static void take_source(Worker *worker, const AskAnswer *answer, MigSettleLook *
   look->source_ended = status->ended || worker_has_ended_here(worker);
   look->job_active = status->job_active;
   /* Libvirt has one migration of a domain at a time. Without its answer it may still be this one, whatever its age is. */
-  look->job_foreign = status->job_active && !own && worker->call_answered;
+  look->job_foreign = status->job_active && !own && worker->call_taken && !worker->reattach;
 }
 
 static void look(Settling *settling, Ends *ends) {

@@ -49,11 +49,9 @@ struct Worker {
   bool call_taken;  /* as in MigSettleLook */
   bool
       not_begun; /* somebody else migrates it from here: the call was not made, and the guest is where it was */
-  bool call_answered;   /* libvirt has answered the call: a job that is there now is another one */
-  MigEndState as_state; /* how the domain stood at the source when it was prepared */
-  int source_id;        /* libvirt's number of that copy; 0: not known */
-  uint64_t asked_ms;    /* before libvirt was asked whether the domain is still as it was checked */
-  uint64_t stayed_ms;   /* as in mig_settle_init() */
+  int source_id;      /* libvirt's number of that copy; 0: not known */
+  uint64_t asked_ms;  /* before libvirt was asked whether the domain is still as it was checked */
+  uint64_t stayed_ms; /* as in mig_settle_init() */
   Asker *source;
   Asker *target; /* from before the migration on: it hears what happens there */
 
@@ -79,6 +77,14 @@ struct Worker {
 
 /* --- worker.c --- */
 
+/* Starts the two that steer and count, which wait for the order as well. False: no threads could be had, and nothing may begin. */
+bool worker_start_helpers(Worker *worker, GError **error);
+
+/* --- shared.c --- */
+
+Worker *worker_ref(Worker *worker);
+void worker_unref(Worker *worker);
+
 /* Posts a report to the main context, in the order of the thread's calls. Takes what `report` owns. From any thread. */
 void worker_post(Worker *worker, const WorkerReport *report);
 
@@ -86,12 +92,16 @@ void worker_post(Worker *worker, const WorkerReport *report);
 void worker_pause_ms(Worker *worker, unsigned ms);
 
 /* Waits for worker_go(), worker_cancel() or worker_free(). */
-/* Starts the two that steer and count, which wait for the order as well. False: no threads could be had, and nothing may begin. */
-bool worker_start_helpers(Worker *worker, GError **error);
 WorkerOrder worker_wait_for_order(Worker *worker);
 
 /* Makes the askers of both ends, and has the target watched from now on, as well as that can be had. */
 void worker_watch_ends(Worker *worker);
+
+/* On the thread that has them: the last reference may be the main thread's, which makes no call to libvirt. */
+void worker_forget_ends(Worker *worker);
+
+/* libvirt is about to get the call, or has answered it. */
+void worker_set_in_call(Worker *worker, bool in_call);
 
 /* Is the migration job that libvirt has on the domain, and which began so long ago, this one? No API of libvirt's names a job, but
  * each began at its own moment. While our call sits in it, and it has been seen, there can be no other. */
@@ -126,17 +136,22 @@ void worker_forget_pause(Worker *worker, unsigned pauses);
 /* The outcome is told: the steerer begins nothing any more. False: it is at a pause, whose end is to be awaited. */
 bool worker_end_steering(Worker *worker);
 
-/* Sits in the migration, or in a resume of it, until it ends. The caller's own. With tls=yes an end without certificates has it
- * done in clear, which is reported and remembered: `request` may come back so. */
-bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, GError **error);
-
 /* The goals of the start, with the bandwidth limits as they were set last: for a resume. */
 MigPolicy worker_get_policy(Worker *worker);
 
 /* Are the threads to end? */
 bool worker_is_over(Worker *worker);
 
-/* --- prepare.c --- */
+/* --- call.c --- */
+
+/* The migration, from the call to its return, which is reported. The caller's own. */
+void worker_call(Worker *worker, const MigPolicyFacts *facts);
+
+/* Sits in the migration, or in a resume of it, until it ends. The caller's own. With tls=yes an end without certificates has it
+ * done in clear, which is reported and remembered: `request` may come back so. */
+bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, GError **error);
+
+/* --- checks.c --- */
 
 /* Checks both ends and waits for the order. True: migrate. False: the last report has been made. */
 bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts);
@@ -146,7 +161,7 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts);
 /* Carries out what it is told, until worker_is_over(). */
 void worker_steer(Worker *worker);
 
-/* --- numbers.c --- */
+/* --- counter.c --- */
 
 /* Reports the numbers of the migration, until worker_is_over(). */
 void worker_count(Worker *worker);

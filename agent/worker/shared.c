@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the threads of a worker share, under its mutex, and how they report. */
+#include "agent/worker/worker-private.h"
+
+#include "agent/base/clock.h"
+#include "agent/base/post.h"
+
+typedef struct Post {
+  Worker *worker;
+  WorkerReport report;
+} Post;
+
+Worker *worker_ref(Worker *worker) {
+  g_atomic_int_inc(&worker->refs);
+  return worker;
+}
+
+void worker_unref(Worker *worker) {
+  if (!g_atomic_int_dec_and_test(&worker->refs))
+    return;
+  hypervisor_unref(worker->hypervisor);
+  g_main_context_unref(worker->context);
+  g_async_queue_unref(worker->commands);
+  g_free(worker->name);
+  g_free(worker->domain_uuid);
+  g_free(worker->target_uri);
+  g_free(worker->migrate_uri);
+  g_mutex_clear(&worker->mutex);
+  g_cond_clear(&worker->cond);
+  g_free(worker);
+}
+
+static gboolean deliver(gpointer data) {
+  Post *posted = data;
+  Worker *worker = posted->worker;
+
+  if (posted->report.kind == WORKER_SAMPLE)
+    g_atomic_int_set(&worker->sample_on_its_way, 0);
+  if (worker->report)
+    worker->report(worker, &posted->report, worker->user_data);
+  return G_SOURCE_REMOVE;
+}
+
+static void post_free(gpointer data) {
+  Post *posted = data;
+
+  g_clear_error(&posted->report.error);
+  mig_domain_facts_clear(&posted->report.domain);
+  g_free(posted->report.check);
+  g_free(posted->report.evidence);
+  worker_unref(posted->worker);
+  g_free(posted);
+}
+
+void worker_post(Worker *worker, const WorkerReport *report) {
+  Post *posted = g_new0(Post, 1);
+
+  posted->worker = worker_ref(worker);
+  posted->report = *report;
+  post_to(worker->context, deliver, posted, post_free);
+}
+
+void worker_pause_ms(Worker *worker, unsigned ms) {
+  gint64 until = g_get_monotonic_time() + (gint64)ms * 1000;
+
+  g_mutex_lock(&worker->mutex);
+  while (!worker->hurry && g_cond_wait_until(&worker->cond, &worker->mutex, until))
+    ;
+  worker->hurry = false;
+  g_mutex_unlock(&worker->mutex);
+}
+
+bool worker_is_completed(Worker *worker) {
+  bool completed;
+
+  g_mutex_lock(&worker->mutex);
+  completed = worker->completed;
+  g_mutex_unlock(&worker->mutex);
+  return completed;
+}
+
+MigSettleRecord worker_get_record(Worker *worker) {
+  MigSettleRecord record;
+
+  g_mutex_lock(&worker->mutex);
+  record = worker->record;
+  g_mutex_unlock(&worker->mutex);
+  return record;
+}
+
+void worker_set_record(Worker *worker, const MigSettleRecord *record) {
+  g_mutex_lock(&worker->mutex);
+  worker->record = *record;
+  g_mutex_unlock(&worker->mutex);
+}
+
+bool worker_begin_pause(Worker *worker) {
+  bool may;
+
+  g_mutex_lock(&worker->mutex);
+  may = worker->pausing = !worker->over;
+  g_mutex_unlock(&worker->mutex);
+  return may;
+}
+
+void worker_end_pause(Worker *worker, bool paused, bool answered) {
+  g_mutex_lock(&worker->mutex);
+  worker->pausing = false;
+  if (paused) {
+    worker->record.paused_by_agent = true;
+    worker->record.pause_answered = answered;
+    worker->pauses++;
+  }
+  g_mutex_unlock(&worker->mutex);
+}
+
+unsigned worker_count_pauses(Worker *worker) {
+  unsigned pauses;
+
+  g_mutex_lock(&worker->mutex);
+  pauses = worker->pauses;
+  g_mutex_unlock(&worker->mutex);
+  return pauses;
+}
+
+void worker_forget_pause(Worker *worker, unsigned pauses) {
+  g_mutex_lock(&worker->mutex);
+  if (!worker->pausing && worker->pauses == pauses)
+    worker->record.paused_by_agent = worker->record.pause_answered = false;
+  g_mutex_unlock(&worker->mutex);
+}
+
+bool worker_end_steering(Worker *worker) {
+  bool over;
+
+  g_mutex_lock(&worker->mutex);
+  over = worker->over = worker->over || !worker->pausing;
+  g_mutex_unlock(&worker->mutex);
+  return over;
+}
+
+bool worker_is_pausing(Worker *worker) {
+  bool pausing;
+
+  g_mutex_lock(&worker->mutex);
+  pausing = worker->pausing;
+  g_mutex_unlock(&worker->mutex);
+  return pausing;
+}
+
+MigPolicy worker_get_policy(Worker *worker) {
+  MigPolicy policy = worker->policy;
+
+  g_mutex_lock(&worker->mutex);
+  if (worker->limited) {
+    policy.values[MIG_POLICY_BANDWIDTH_BYTES_PER_S] = worker->bandwidth_bytes_per_s;
+    policy.values[MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] = worker->post_copy_bandwidth_bytes_per_s;
+  }
+  g_mutex_unlock(&worker->mutex);
+  return policy;
+}
+
+bool worker_is_over(Worker *worker) {
+  bool over;
+
+  g_mutex_lock(&worker->mutex);
+  over = worker->over;
+  g_mutex_unlock(&worker->mutex);
+  return over;
+}
+
+/* --- whose job it is --- */
+
+/* Two readings of a job's age, and the time between libvirt's clock and ours. */
+#define SAME_JOB_MS 1500
+/* What lies between our clock, when we call, and libvirt's, when it begins. */
+#define CALL_SLACK_MS 50
+/* How long libvirt may let a migration wait for other jobs before it begins. */
+#define BEGINS_WITHIN_MS 40000
+
+static bool lies_near(uint64_t a_ms, uint64_t b_ms) {
+  return a_ms <= b_ms + SAME_JOB_MS && b_ms <= a_ms + SAME_JOB_MS;
+}
+
+bool worker_owns_job(Worker *worker, uint64_t elapsed_ms) {
+  uint64_t now_ms = clock_now_ms(), began_ms = now_ms > elapsed_ms ? now_ms - elapsed_ms : 0;
+  bool own;
+
+  g_mutex_lock(&worker->mutex);
+  if (worker->job_began_ms > 0)
+    own = worker->in_call || lies_near(began_ms, worker->job_began_ms);
+  else
+    own = (worker->in_call && began_ms + CALL_SLACK_MS >= worker->call_began_ms) ||
+          (worker->started_ms > 0 && began_ms + SAME_JOB_MS >= worker->started_ms &&
+           began_ms <= worker->started_ms + BEGINS_WITHIN_MS);
+  if (own && worker->job_began_ms == 0)
+    worker->job_began_ms = began_ms;
+  worker->own_seen = own;
+  g_mutex_unlock(&worker->mutex);
+  return own;
+}
+
+void worker_note_no_job(Worker *worker) {
+  g_mutex_lock(&worker->mutex);
+  worker->own_seen = false;
+  g_mutex_unlock(&worker->mutex);
+}
+
+bool worker_has_ended_here(Worker *worker) {
+  bool ended;
+
+  g_mutex_lock(&worker->mutex);
+  ended = worker->ended_here;
+  g_mutex_unlock(&worker->mutex);
+  return ended;
+}
+
+uint64_t worker_job_began_ms(Worker *worker) {
+  uint64_t began_ms;
+
+  g_mutex_lock(&worker->mutex);
+  began_ms = worker->job_began_ms;
+  g_mutex_unlock(&worker->mutex);
+  return began_ms;
+}
+
+/* Libvirt is about to get the call, or has answered it. */
+void worker_set_in_call(Worker *worker, bool in_call) {
+  g_mutex_lock(&worker->mutex);
+  worker->in_call = in_call;
+  if (in_call)
+    worker->call_began_ms = clock_now_ms();
+  g_mutex_unlock(&worker->mutex);
+}
+
+bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_job, GError **error) {
+  if (worker_is_over(worker)) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "the migration is over");
+    return false;
+  }
+  if (!status->job_outgoing && !needs_job)
+    return true;
+  if (status->job_outgoing && worker_owns_job(worker, status->job_elapsed_ms))
+    return true;
+  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "%s",
+              status->job_outgoing ? "the migration job that libvirt has on the domain is somebody else's"
+                                   : "libvirt has no migration job on the domain");
+  return false;
+}
+
+/* --- what is known of the ends --- */
+
+void worker_watch_ends(Worker *worker) {
+  AskAnswer answer = {0};
+
+  worker->source = asker_new(worker->driver, worker->hypervisor, NULL, worker->domain_uuid);
+  worker->target = asker_new(worker->driver, worker->hypervisor, worker->target_uri, worker->domain_uuid);
+  if (worker->reattach)
+    return;
+  /* What does not answer now is no hindrance; the migration will say so, or has been watched with a gap. */
+  if (asker_status(worker->source, &answer, NULL))
+    worker->source_id = answer.status.id;
+  asker_status(worker->target, &answer, NULL);
+}
+
+/* On the thread that has them: the last reference may be the main thread's, which makes no call to libvirt. */
+void worker_forget_ends(Worker *worker) {
+  g_clear_pointer(&worker->source, asker_free);
+  g_clear_pointer(&worker->target, asker_free);
+}
+
+bool worker_is_recorded(Worker *worker) {
+  bool recorded;
+
+  g_mutex_lock(&worker->mutex);
+  recorded = worker->recorded;
+  g_mutex_unlock(&worker->mutex);
+  return recorded;
+}
+
+void worker_learn(Worker *worker, bool seen_there, bool completed) {
+  WorkerReport report = {.kind = WORKER_LEARNT};
+  bool news;
+
+  g_mutex_lock(&worker->mutex);
+  news = worker->record.seen_there != seen_there || worker->record.completed != completed;
+  worker->record.seen_there = seen_there;
+  worker->record.completed = completed;
+  if (news)
+    worker->recorded = false;
+  report.record = worker->record;
+  g_mutex_unlock(&worker->mutex);
+  if (news)
+    worker_post(worker, &report);
+}
+
+WorkerOrder worker_wait_for_order(Worker *worker) {
+  WorkerOrder order;
+
+  g_mutex_lock(&worker->mutex);
+  while (worker->order == WORKER_ORDER_WAIT)
+    g_cond_wait(&worker->cond, &worker->mutex);
+  order = worker->order;
+  g_mutex_unlock(&worker->mutex);
+  return order;
+}
+
+/* --- what the main thread tells --- */
+
+void worker_note_ended_here(Worker *worker, bool ended) {
+  g_mutex_lock(&worker->mutex);
+  worker->ended_here = ended;
+  g_mutex_unlock(&worker->mutex);
+}
+
+void worker_note_recorded(Worker *worker) {
+  g_mutex_lock(&worker->mutex);
+  worker->recorded = true;
+  g_mutex_unlock(&worker->mutex);
+}
+
+void worker_set_word(Worker *worker, bool told_it_stayed, bool told_it_ran) {
+  g_mutex_lock(&worker->mutex);
+  worker->record.told_it_stayed = told_it_stayed;
+  worker->record.told_it_ran = told_it_ran;
+  worker->hurry = true;
+  g_cond_broadcast(&worker->cond);
+  g_mutex_unlock(&worker->mutex);
+}
+
+/* The event does not say whose migration it was. */
+void worker_note_job_done(Worker *worker, bool completed) {
+  g_mutex_lock(&worker->mutex);
+  if (completed && (worker->in_call || worker->own_seen))
+    worker->completed = true;
+  worker->hurry = true;
+  g_cond_broadcast(&worker->cond);
+  g_mutex_unlock(&worker->mutex);
+}
