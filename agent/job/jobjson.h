@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as JSON: as the interface shows it, and as its record keeps it. */
+/* A job as JSON, as the interface shows it. */
 #pragma once
 
 #include "agent/job/job.h"
@@ -36,12 +36,6 @@ const char *way_to_stage_name(MigWay way);
 
 /* The interface's type JobSummary. Of the context, what is said of a pending job counts, but its message. */
 json_t *job_to_summary(const Job *job, const JobContext *context);
-
-/* The record. `boot_id` tells monotonic times of this boot from those of another. */
-json_t *job_to_record(const Job *job, const char *boot_id);
-
-/* Reads a record. A format newer than this agent's is refused. */
-Job *job_from_record(json_t *record, const char *boot_id, GError **error);
 
 /* An array of the interface's type Finding. */
 json_t *check_report_to_json(const MigCheckReport *report);

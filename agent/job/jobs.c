@@ -3,7 +3,7 @@
 #include "agent/job/jobs.h"
 
 #include "agent/base/clock.h"
-#include "agent/job/jobjson.h"
+#include "agent/job/jobrecord.h"
 #include "agent/job/log.h"
 #include "agent/job/recorder.h"
 

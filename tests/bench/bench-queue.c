@@ -3,7 +3,7 @@
  *
  * The steps are those of the agent's own queue, in this process, over jobs as they are read back from records. Memory is that
  * of the daemon, beside the same daemon with one job; its restart is from exec to the first answer. */
-#include "agent/job/jobjson.h"
+#include "agent/job/jobrecord.h"
 #include "agent/job/queue.h"
 #include "tests/bench/bench-daemon.h"
 

@@ -5,6 +5,7 @@
 #include "json-edit.h"
 
 #include "agent/job/jobjson.h"
+#include "agent/job/jobrecord.h"
 #include "agent/job/store.h"
 #include "proto/idl.h"
 #include "proto/interface.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job as JSON: the record keeps all that matters, the wire shows what the interface says. */
 #include "agent/job/jobjson.h"
+#include "agent/job/jobrecord.h"
 
 #include "agent/job/store.h"
 #include "proto/idl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A lease in its job's record: what comes back, and what a record that is not whole is taken for. */
-#include "agent/job/jobjson.h"
+#include "agent/job/jobrecord.h"
 
 #include "tests/unit/core/rows.h"
 
