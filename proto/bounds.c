@@ -50,7 +50,7 @@ static void count(char c, Counts *counts) {
 }
 
 static bool refuse(GError **error, const char *what, unsigned limit) {
-  g_set_error(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_BOUNDS, "%s: more than %u", what, limit);
+  g_set_error(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_BOUNDS, "more than %u %s", limit, what);
   return false;
 }
 
@@ -69,9 +69,9 @@ bool varlink_call_check_bounds(const char *data, size_t length, GError **error) 
     if (counts.values > VARLINK_CALL_VALUES_MAX)
       return refuse(error, "values", VARLINK_CALL_VALUES_MAX);
     if (counts.depth > VARLINK_CALL_DEPTH_MAX)
-      return refuse(error, "levels", VARLINK_CALL_DEPTH_MAX);
+      return refuse(error, "levels of nesting", VARLINK_CALL_DEPTH_MAX);
     if (counts.number_bytes > VARLINK_CALL_NUMBER_BYTES_MAX)
-      return refuse(error, "characters of a number", VARLINK_CALL_NUMBER_BYTES_MAX);
+      return refuse(error, "characters in a number", VARLINK_CALL_NUMBER_BYTES_MAX);
   }
   return true;
 }

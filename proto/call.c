@@ -100,7 +100,8 @@ static bool begin_answer(VarlinkCall *call, bool continues) {
 
   /* A stream whose client does not read must not grow without bound, even where its author forgot to look. */
   if (continues && connection_is_clogged(connection)) {
-    g_debug("varlink: a client of uid %u does not read its stream", (unsigned)call->peer->public.uid);
+    g_debug("varlink: a client of uid %u does not read its stream of replies",
+            (unsigned)call->peer->public.uid);
     connection_break(connection);
   }
   return true;
@@ -134,7 +135,7 @@ static GByteArray *scratch(VarlinkCall *call) {
 }
 
 static void encode_failed(VarlinkCall *call, GByteArray *buffer) {
-  g_critical("varlink: an answer of %s could not be encoded", call->full_name);
+  g_critical("varlink: cannot encode a reply of %s", call->full_name);
   varlink_encode_error_to(buffer, INTERNAL_ERROR, NULL);
 }
 

@@ -81,7 +81,7 @@ VarlinkClient *varlink_client_connect(const char *path, GError **error) {
   int fd, code;
 
   if (strlen(path) >= sizeof address.sun_path) {
-    fail(error, VARLINK_CLIENT_ERROR_CONNECT, "%s: the path is too long for a socket", path);
+    fail(error, VARLINK_CLIENT_ERROR_CONNECT, "%s: path too long for a socket", path);
     return NULL;
   }
   strcpy(address.sun_path, path);
@@ -103,7 +103,7 @@ VarlinkClient *varlink_client_connect(const char *path, GError **error) {
   else if (code == EINTR)
     fail(error, VARLINK_CLIENT_ERROR_INTERRUPTED, "%s: interrupted", path);
   else if (code == EAGAIN)
-    fail(error, VARLINK_CLIENT_ERROR_CONNECT, "%s: the server accepts nobody", path);
+    fail(error, VARLINK_CLIENT_ERROR_CONNECT, "%s: the server does not accept connections", path);
   else
     fail(error, VARLINK_CLIENT_ERROR_CONNECT, "%s: %s", path, g_strerror(code));
   return NULL;
@@ -155,7 +155,7 @@ static bool wait_and_move(VarlinkClient *client, int64_t deadline_us, GError **e
   if (n < 0)
     return fail(error, VARLINK_CLIENT_ERROR_DISCONNECTED, "poll: %s", g_strerror(errno));
   if (n == 0)
-    return fail(error, VARLINK_CLIENT_ERROR_TIMEOUT, "no answer within the time allowed");
+    return fail(error, VARLINK_CLIENT_ERROR_TIMEOUT, "timed out waiting for a reply");
 
   if (poll_fd.revents & POLLOUT)
     write_some(client);
@@ -171,7 +171,7 @@ bool varlink_client_send(VarlinkClient *client, const char *method, json_t *para
 
   json_decref(parameters);
   if (!good)
-    return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "the call of %s cannot be encoded", method);
+    return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "cannot encode the call of %s", method);
 
   write_some(client);
 
@@ -199,7 +199,7 @@ static bool parse_reply(const char *data, size_t length, VarlinkReply *ret_reply
   g_autoptr(GError) parse_error = NULL;
 
   if (!varlink_reply_message_parse(data, length, &message, &parse_error))
-    return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "the server's answer is no reply: %s",
+    return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "the server sent an invalid reply: %s",
                 parse_error->message);
 
   *ret_reply = (VarlinkReply){
@@ -220,7 +220,7 @@ static bool receive_until(VarlinkClient *client, int64_t deadline_us, VarlinkRep
     case VARLINK_FRAMING_MESSAGE:
       return parse_reply(data, length, ret_reply, error);
     case VARLINK_FRAMING_TOO_LONG:
-      return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "the server's answer is too long");
+      return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "the server's reply is too long");
     case VARLINK_FRAMING_INCOMPLETE:
       break;
     }

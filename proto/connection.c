@@ -199,8 +199,8 @@ static void handle_calls(Connection *connection) {
       if (varlink_call_message_parse(data, length, &message, &error)) {
         call_dispatch(connection, &message);
       } else {
-        g_debug("varlink: a client of uid %u sent no call: %s", (unsigned)connection->peer->public.uid,
-                error->message);
+        g_debug("varlink: a client of uid %u sent an invalid call: %s",
+                (unsigned)connection->peer->public.uid, error->message);
         stop = true;
       }
       break;

@@ -104,7 +104,7 @@ static void welcome(VarlinkServer *server, int fd) {
   PeerClass *class;
 
   if (!peer) {
-    g_debug("varlink: a client's credentials cannot be had: %s", g_strerror(errno));
+    g_debug("varlink: cannot read a client's credentials: %s", g_strerror(errno));
     close(fd);
     return;
   }
@@ -163,7 +163,7 @@ void server_accept(VarlinkServer *server, Listener *listener) {
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
       if (!server->accept_failed)
-        g_warning("varlink: accepting is paused: %s", g_strerror(errno));
+        g_warning("varlink: cannot accept connections, retrying: %s", g_strerror(errno));
       server->accept_failed = true;
       pause_accepting(server);
     }
@@ -214,7 +214,7 @@ bool varlink_server_listen_fd(VarlinkServer *server, int fd, GError **error) {
   if (!listening || domain != AF_UNIX) {
     if (fd >= 0)
       close(fd);
-    return fail(error, ENOTSOCK, "descriptor %d is no listening Unix socket", fd);
+    return fail(error, ENOTSOCK, "descriptor %d is not a listening Unix socket", fd);
   }
 
   flags = fcntl(fd, F_GETFL);
@@ -244,7 +244,7 @@ static bool clear_path(const struct sockaddr_un *address, GError **error) {
   code = connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : errno;
   close(fd);
   if (code == 0 || code == EAGAIN) /* EAGAIN: its queue is full */
-    return fail(error, EADDRINUSE, "%s: somebody serves there", path);
+    return fail(error, EADDRINUSE, "%s: another server is listening there", path);
   if (code != ECONNREFUSED)
     return fail(error, code, "%s", path);
   return unlink(path) == 0 || errno == ENOENT || fail(error, errno, "%s", path);

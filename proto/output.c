@@ -62,7 +62,7 @@ static void keep_below_limit(PeerClass *class) {
         most = each;
     if (!most || most->output_bytes == 0)
       return;
-    g_debug("varlink: a client of uid %u left %zu bytes of answers unread, and there is no more room",
+    g_debug("varlink: a client of uid %u left %zu bytes of replies unread, and the buffers are full",
             (unsigned)most->peer->public.uid, most->output_bytes);
     connection_clear_output(most);
     connection_break(most);
@@ -102,7 +102,7 @@ static size_t write_now(Connection *connection, struct iovec *vectors, size_t n_
   if (n >= 0)
     return (size_t)n;
   if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) {
-    g_debug("varlink: a client of uid %u went away: %s", (unsigned)connection->peer->public.uid,
+    g_debug("varlink: cannot send to a client of uid %u: %s", (unsigned)connection->peer->public.uid,
             g_strerror(errno));
     connection_break(connection);
   }

@@ -120,7 +120,8 @@ static void end_late_messages(PeerClass *class) {
 
   while ((connection = class->lists[LIST_PARTIAL].first) &&
          connection->partial_until_us <= g_get_monotonic_time()) {
-    g_debug("varlink: a client of uid %u did not end its message", (unsigned)connection->peer->public.uid);
+    g_debug("varlink: a client of uid %u did not finish its message in time",
+            (unsigned)connection->peer->public.uid);
     connection_close(connection, true);
   }
   while ((connection = class->lists[LIST_LINGER].first) &&
@@ -433,7 +434,7 @@ bool varlink_server_add_interface(VarlinkServer *server, const char *description
 
   name = varlink_interface_get_name(interface);
   if (g_hash_table_contains(server->interfaces, name)) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_EXISTS, "%s is served already", name);
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_EXISTS, "%s is already served", name);
     return false;
   }
   for (size_t i = 0; i < n_methods; i++)

@@ -40,7 +40,7 @@ static bool run(virConnectPtr vir, virDomainPtr domain, const MigMigrateRequest 
 
     g_prefix_error(error, "%s: ",
                    ours ? "the connection to the source's libvirtd broke"
-                        : "the source's libvirtd lost or did not get its connection to the target");
+                        : "the source's libvirtd could not connect to the target, or lost the connection");
     if (!ours)
       (*error)->code = MIG_VIRT_ERROR_PEER_LOST;
   }
@@ -124,7 +124,8 @@ bool mig_libvirt_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_p
   if (!domain)
     return false;
   return virDomainMigrateSetMaxSpeed(domain, mig_param_mib_per_s(bytes_per_s), flags) == 0 ||
-         mig_virt_error_take(error, "cannot set the bandwidth to %" G_GUINT64_FORMAT " bytes/s", bytes_per_s);
+         mig_virt_error_take(error, "cannot set the bandwidth limit to %" G_GUINT64_FORMAT " bytes/s",
+                             bytes_per_s);
 }
 
 bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
@@ -165,8 +166,8 @@ bool mig_libvirt_undefine(MigConn *conn, const char *uuid, const MigGuard *guard
   /* libvirt would make an active one transient. */
   active = virDomainIsActive(domain);
   if (active > 0) {
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID,
-                "domain %s is active: its definition is not removed", uuid);
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID, "domain %s is active: not undefining it",
+                uuid);
     return false;
   }
   return (active == 0 && virDomainUndefineFlags(domain, VIR_DOMAIN_UNDEFINE_KEEP_NVRAM |

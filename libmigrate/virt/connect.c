@@ -210,7 +210,7 @@ static virConnectPtr connect(const Attempt *attempt, GError **error) {
    * use. */
   if (virConnectSetKeepAlive(vir, MIG_KEEPALIVE_INTERVAL_S, MIG_KEEPALIVE_COUNT) != 0) {
     if (virGetLastErrorCode() != VIR_ERR_NO_SUPPORT) {
-      mig_virt_error_take(error, "cannot keep the connection to %s alive", uri);
+      mig_virt_error_take(error, "cannot set up keepalive on the connection to %s", uri);
       goto fail;
     }
     virResetLastError();
@@ -312,14 +312,14 @@ static bool has_place(const MigOpener *opener, const Attempt *attempt, GError **
   }
   if (attempt->standing == STANDING_STRANGER && same_host >= ABANDONED_PER_HOST_MAX) {
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-                "cannot connect to %s: %u connections to %s hang already", attempt->uri, same_host,
+                "cannot connect to %s: %u connections to %s are already hanging", attempt->uri, same_host,
                 attempt->host);
     return false;
   }
   if (same < standings[attempt->standing].abandoned_max)
     return true;
   g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-              "cannot connect to %s: %u connections to %s hang already", attempt->uri, same,
+              "cannot connect to %s: %u connections to %s are already hanging", attempt->uri, same,
               standings[attempt->standing].whom);
   return false;
 }
@@ -373,7 +373,7 @@ virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned ti
   bool is_new = false, ended;
 
   if (!uri || !*uri) {
-    g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID, "a libvirt URI is needed");
+    g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID, "no libvirt URI given");
     return NULL;
   }
 

@@ -301,7 +301,7 @@ bool mig_definition_parse(const char *text, MigDefinition *ret_definition, GErro
 
   if (!mig_xml_parse(text, "domain", &xml)) {
     g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
-                        "libvirt's XML of the domain cannot be read");
+                        "cannot parse libvirt's XML of the domain");
     return false;
   }
   flat.store = mig_store_new();

@@ -91,7 +91,7 @@ void mig_domain_xml_add_traits(const MigXml *xml, MigDomainFacts *facts) {
 
       trait.text = mig_store_take(facts->store, first_text(xml, nodes->pdata[i], trait_rows[row].texts));
       if (!trait.text)
-        trait.text = "one without a name";
+        trait.text = "unnamed";
       g_array_append_val(traits, trait);
     }
   }

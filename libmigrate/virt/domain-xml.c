@@ -237,7 +237,7 @@ bool mig_domain_xml_parse(const char *text, MigDomainFacts *ret_facts, GError **
 
   if (!mig_xml_parse(text, "domain", &xml)) {
     g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
-                        "libvirt's XML of the domain cannot be read");
+                        "cannot parse libvirt's XML of the domain");
     return false;
   }
   facts.store = mig_store_new();

@@ -56,7 +56,7 @@ GPtrArray *mig_libvirt_list_active(MigConn *conn, GError **error) {
     return NULL;
   n = virConnectListAllDomains(lease.vir, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
   if (n < 0) {
-    mig_virt_error_take(error, "cannot list the domains that run at %s", lease.conn->uri);
+    mig_virt_error_take(error, "cannot list the active domains at %s", lease.conn->uri);
     return NULL;
   }
   for (int i = 0; i < n; i++) {

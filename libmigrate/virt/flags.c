@@ -5,41 +5,43 @@
 static const MigMapping mappings[] = {
     [MIG_POLICY_MAX_DOWNTIME_MS] =
         {MIG_POLICY_MAX_DOWNTIME_MS, MIG_MEANS_CALL | MIG_MEANS_MONITOR,
-         "virDomainMigrateSetMaxDowntime() before the start, since there is no parameter "
-         "for it and QEMU's own 300 ms would hold until the monitor's first step"},
+         "virDomainMigrateSetMaxDowntime() before the start: there is no parameter for it, "
+         "and QEMU's default of 300 ms would apply until the monitor's first step"},
     [MIG_POLICY_MAX_PAUSE_MS] = {MIG_POLICY_MAX_PAUSE_MS, MIG_MEANS_MONITOR,
-                                 "virDomainSuspend() when it is time"},
+                                 "virDomainSuspend() at the right time"},
     [MIG_POLICY_ALLOW_POST_COPY] =
         {MIG_POLICY_ALLOW_POST_COPY, MIG_MEANS_FLAG | MIG_MEANS_MONITOR,
-         "the flag only makes it possible; virDomainMigrateStartPostCopy() does it"},
+         "the flag only makes it possible; virDomainMigrateStartPostCopy() switches"},
     [MIG_POLICY_ALLOW_AUTO_CONVERGE] = {MIG_POLICY_ALLOW_AUTO_CONVERGE, MIG_MEANS_FLAG,
-                                        "cannot be switched on later, so permission means on"},
+                                        "cannot be switched on later, so it is on whenever it is allowed"},
     [MIG_POLICY_MAX_THROTTLE_PCT] =
         {MIG_POLICY_MAX_THROTTLE_PCT, MIG_MEANS_PARAM | MIG_MEANS_MONITOR,
-         "libvirt has no upper bound (QEMU: max-cpu-throttle); the steps are made to land on it, "
-         "and the monitor ends the migration before the one that would go beyond"},
+         "libvirt has no parameter for it (QEMU: max-cpu-throttle), so the steps are chosen to land on it, "
+         "and the monitor ends the migration before a step that would exceed it"},
     [MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB] = {MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB, MIG_MEANS_MONITOR,
-                                                 "a deadline of ours"},
+                                                 "the agent's deadline"},
     [MIG_POLICY_DISK_TIMEOUT_S_PER_GIB] = {MIG_POLICY_DISK_TIMEOUT_S_PER_GIB, MIG_MEANS_MONITOR,
-                                           "a deadline of ours"},
-    [MIG_POLICY_PROGRESS_TIMEOUT_S] = {MIG_POLICY_PROGRESS_TIMEOUT_S, MIG_MEANS_MONITOR, "a guard of ours"},
-    [MIG_POLICY_BANDWIDTH_BYTES_PER_S] = {MIG_POLICY_BANDWIDTH_BYTES_PER_S, MIG_MEANS_PARAM | MIG_MEANS_CALL,
-                                          "a parameter at the start, virDomainMigrateSetMaxSpeed() after it"},
+                                           "the agent's deadline"},
+    [MIG_POLICY_PROGRESS_TIMEOUT_S] = {MIG_POLICY_PROGRESS_TIMEOUT_S, MIG_MEANS_MONITOR, "the agent's guard"},
+    [MIG_POLICY_BANDWIDTH_BYTES_PER_S] =
+        {MIG_POLICY_BANDWIDTH_BYTES_PER_S, MIG_MEANS_PARAM | MIG_MEANS_CALL,
+         "a parameter at the start, virDomainMigrateSetMaxSpeed() afterwards"},
     [MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] = {MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S,
                                                     MIG_MEANS_PARAM | MIG_MEANS_CALL,
-                                                    "likewise, with ..._MAX_SPEED_POSTCOPY"},
+                                                    "the same, with VIR_DOMAIN_MIGRATE_MAX_SPEED_POSTCOPY"},
     [MIG_POLICY_PARALLEL_CONNECTIONS] = {MIG_POLICY_PARALLEL_CONNECTIONS, MIG_MEANS_FLAG | MIG_MEANS_PARAM,
                                          "multifd"},
-    [MIG_POLICY_COMPRESSION] = {MIG_POLICY_COMPRESSION, MIG_MEANS_FLAG | MIG_MEANS_PARAM, "method by name"},
+    [MIG_POLICY_COMPRESSION] = {MIG_POLICY_COMPRESSION, MIG_MEANS_FLAG | MIG_MEANS_PARAM,
+                                "the method, by name"},
     [MIG_POLICY_TLS] = {MIG_POLICY_TLS, MIG_MEANS_FLAG | MIG_MEANS_CALL,
-                        "yes and require alike: who may do without is the caller's to know"},
+                        "the same for yes and require: the caller decides whether to fall back to no TLS"},
     [MIG_POLICY_ZEROCOPY] = {MIG_POLICY_ZEROCOPY, MIG_MEANS_FLAG, "needs multifd"},
     [MIG_POLICY_TUNNELLED] = {MIG_POLICY_TUNNELLED, MIG_MEANS_FLAG, "through libvirtd's own connection"},
     [MIG_POLICY_COPY_DISKS] = {MIG_POLICY_COPY_DISKS, MIG_MEANS_FLAG | MIG_MEANS_PARAM,
                                "the disks are named one by one; see params.c"},
-    [MIG_POLICY_PERSIST_TARGET] = {MIG_POLICY_PERSIST_TARGET, MIG_MEANS_FLAG, "of a persistent domain only"},
+    [MIG_POLICY_PERSIST_TARGET] = {MIG_POLICY_PERSIST_TARGET, MIG_MEANS_FLAG, "only for a persistent domain"},
     [MIG_POLICY_UNDEFINE_SOURCE] = {MIG_POLICY_UNDEFINE_SOURCE, MIG_MEANS_FLAG,
-                                    "of a persistent domain only"},
+                                    "only for a persistent domain"},
     [MIG_POLICY_PRIORITY] = {MIG_POLICY_PRIORITY, MIG_MEANS_QUEUE, "libvirt knows no priorities"},
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(mappings) == MIG_POLICY_KEY_COUNT);

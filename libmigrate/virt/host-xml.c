@@ -68,7 +68,7 @@ bool mig_capabilities_parse(const char *text, MigHostFacts *ret_facts, GError **
 
   if (!mig_xml_parse(text, "capabilities", &xml)) {
     g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
-                        "libvirt's XML of the host's capabilities cannot be read");
+                        "cannot parse libvirt's XML of the host's capabilities");
     return false;
   }
   facts.store = mig_store_new();

@@ -68,18 +68,18 @@ bool mig_libvirt_make_image(MigConn *conn, const MigImage *image, MigImageStamp 
     return false;
   pool = find_pool(lease.vir, image);
   if (!pool)
-    return mig_virt_error_take(error, "no started storage pool covers %s", image->path);
+    return mig_virt_error_take(error, "no active storage pool covers %s", image->path);
   /* A pool knows what was there when it was read last, and a qcow2 image is made over what is there. */
   if (virStoragePoolRefresh(pool, 0) < 0)
-    return mig_virt_error_take(error, "cannot read the storage pool of %s anew", image->path);
+    return mig_virt_error_take(error, "cannot refresh the storage pool of %s", image->path);
   there = virStorageVolLookupByName(pool, name);
   if (there) {
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_EXISTS, "%s is there already", image->path);
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_EXISTS, "%s already exists", image->path);
     return false;
   }
   made = virStorageVolCreateXML(pool, xml, 0);
   if (!made)
-    return mig_virt_error_take(error, "cannot make the image %s", image->path);
+    return mig_virt_error_take(error, "cannot create the image %s", image->path);
   read_stamp(made, ret_stamp);
   return true;
 }
@@ -104,14 +104,14 @@ static bool is_as_made(virStorageVolPtr volume, const MigImage *image, const Mig
   if (virStorageVolGetInfo(volume, &info) < 0)
     return mig_virt_error_take(error, "cannot read the size of %s", image->path);
   if (info.capacity != image->capacity_bytes)
-    return refuse(error, "it has %llu bytes and not the %" PRIu64 " that it was made with", info.capacity,
+    return refuse(error, "its size is %llu bytes, but it was created with %" PRIu64, info.capacity,
                   image->capacity_bytes);
   read_stamp(volume, &now);
   if (!stamp->known || !now.known)
-    return refuse(error, "whether anybody wrote to it cannot be told");
+    return refuse(error, "cannot tell whether anybody has written to it");
   if (strcmp(stamp->mtime, now.mtime) != 0 || stamp->allocation_bytes != now.allocation_bytes ||
       stamp->physical_bytes != now.physical_bytes)
-    return refuse(error, "it was written to since it was made (%" PRIu64 " bytes are in it)",
+    return refuse(error, "it has been written to since it was created (%" PRIu64 " bytes allocated)",
                   now.allocation_bytes);
   return true;
 }
@@ -121,7 +121,7 @@ static bool is_absent(const MigLease *lease, const MigImageGuard *guard, GError 
   g_autoptr(virDomain) domain = virDomainLookupByUUIDString(lease->vir, guard->domain_uuid);
 
   if (domain) {
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_BUSY, "the domain is here");
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_BUSY, "the domain exists on this host");
     return false;
   }
   if (virGetLastErrorCode() != VIR_ERR_NO_DOMAIN)
@@ -131,7 +131,7 @@ static bool is_absent(const MigLease *lease, const MigImageGuard *guard, GError 
     return true;
   g_set_error(
       error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-      "something of the domain was heard of meanwhile, or libvirtd took so long that it may have come");
+      "there was news of the domain meanwhile, or libvirtd took so long that the domain may have arrived");
   return false;
 }
 

@@ -106,7 +106,7 @@ MigDriver *mig_driver_libvirt_new(GError **error) {
 
   if (!g_once(&once, initialize, NULL)) {
     g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
-                        "libvirt's client library does not start");
+                        "cannot initialize libvirt's client library");
     return NULL;
   }
 

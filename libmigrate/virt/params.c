@@ -62,7 +62,7 @@ bool mig_params(const MigMigrateRequest *request, const MigStart *start, unsigne
 
   if ((flags & VIR_MIGRATE_TUNNELLED) && request->migrate_uri) {
     g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID,
-                        "a tunnelled migration goes through libvirtd's connection and takes no migrate URI");
+                        "a tunnelled migration uses libvirtd's own connection and cannot have a migrate URI");
     return false;
   }
 
@@ -97,7 +97,7 @@ bool mig_params(const MigMigrateRequest *request, const MigStart *start, unsigne
                                    VIR_MIGRATE_PARAM_MIGRATE_DISKS, *disk);
 
   if (rc < 0)
-    return mig_virt_error_take(error, "cannot make the migration's parameters");
+    return mig_virt_error_take(error, "cannot set the migration's parameters");
 
   *ret_params = params;
   memset(&params, 0, sizeof params);

@@ -82,7 +82,7 @@ bool mig_libvirt_reachable(MigDriver *driver, const char *uri, unsigned timeout_
   if (code == 0)
     return true;
   g_set_error(error, MIG_VIRT_ERROR, code == ETIMEDOUT ? MIG_VIRT_ERROR_TIMEOUT : MIG_VIRT_ERROR_UNREACHABLE,
-              "no way to %s, port %s: %s", host, g_uri_get_port(parsed) > 0 ? port : transport->port,
+              "cannot reach %s, port %s: %s", host, g_uri_get_port(parsed) > 0 ? port : transport->port,
               g_strerror(code));
   return false;
 }

@@ -162,7 +162,7 @@ bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret
                                            operation != VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT)) {
     virTypedParamsFree(params, n);
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING,
-                "libvirt has no numbers of a finished migration of domain %s", uuid);
+                "libvirt has no statistics of a completed migration of domain %s", uuid);
     return false;
   }
   mig_stats_final(params, n, ret_stats);

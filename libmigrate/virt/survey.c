@@ -373,7 +373,7 @@ bool mig_libvirt_survey_target(MigConn *conn, const MigDomainFacts *domain, cons
   /* What went unanswered since the connection broke is not unseen. */
   if (virConnectIsAlive(lease.vir) != 1) {
     virResetLastError();
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "the connection to %s broke", conn->uri);
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "lost the connection to %s", conn->uri);
     return false;
   }
   *ret_facts = facts;
