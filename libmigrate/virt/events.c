@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* libvirt's events as ours: registered on a connection, delivered to a sink on libvirt's event thread. */
+/* Translates libvirt's events: registered on a connection, delivered to a sink on libvirt's event thread. */
 #include "libmigrate/virt/libvirt.h"
 
 #include <string.h>
 
-/* The lock is held while an event is delivered: that is how close() can promise that none follows it. It is
- * recursive, so that the receiver may close the connection from within. */
+/* The lock is held while an event is delivered, so that close() can promise that none follows. It is recursive, so that the
+ * receiver may close the connection while it handles an event. */
 struct MigEventSink {
   gint refs;
   GRecMutex lock;

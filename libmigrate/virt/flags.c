@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Policy to VIR_MIGRATE_* flags, and the register of how each policy key takes effect. */
+/* Translates the policy to VIR_MIGRATE_* flags, and lists how each policy key takes effect. */
 #include "libmigrate/virt/libvirt.h"
 
 static const MigMapping mappings[] = {
@@ -59,10 +59,10 @@ static const MigFlagRow rows[] = {
     {MIG_POLICY_TLS, MIG_TLS_REQUIRE, VIR_MIGRATE_TLS},
     {MIG_POLICY_ZEROCOPY, 1, VIR_MIGRATE_ZEROCOPY},
     {MIG_POLICY_TUNNELLED, 1, VIR_MIGRATE_TUNNELLED},
-    /* Without a disk to copy the flag would have libvirt pick some: network disks, which need no copy. */
+    /* Not without disks to copy: libvirt would then choose some itself, namely network disks, which need no copy. */
     {MIG_POLICY_COPY_DISKS, MIG_COPY_DISKS_ALL, VIR_MIGRATE_NON_SHARED_DISK, .disks_only = true},
     {MIG_POLICY_COPY_DISKS, MIG_COPY_DISKS_INCREMENTAL, VIR_MIGRATE_NON_SHARED_INC, .disks_only = true},
-    /* A transient domain stays one: to define it at the target would change what its owner made. */
+    /* A transient domain stays transient: defining it at the target would change what its owner created. */
     {MIG_POLICY_PERSIST_TARGET, 1, VIR_MIGRATE_PERSIST_DEST, .persistent_only = true},
     {MIG_POLICY_UNDEFINE_SOURCE, 1, VIR_MIGRATE_UNDEFINE_SOURCE, .persistent_only = true},
 };
@@ -72,12 +72,12 @@ const MigFlagRow *mig_flag_rows(size_t *ret_n) {
   return rows;
 }
 
-/* LIVE and PEER2PEER always: a migration which goes on without its client is what the agent is built on.
- * ABORT_ON_ERROR as well: a guest that its disk's I/O error has just stopped stays where the evidence is,
- * instead of being resumed at the target behind its owner's back (libvirt-domain.h: "Cancel migration if a
- * soft error (such as I/O error) happens during migration"); in post-copy it has no effect, since the source
- * is not paused for I/O. Never UNSAFE: libvirt's refusal of unsafe cache modes protects data. Never PAUSED or
- * OFFLINE: other operations. CHANGE_PROTECTION is libvirt's own doing when both ends have it, and they do. */
+/* Always LIVE and PEER2PEER: the agent is built on migrations that go on without their client. Always ABORT_ON_ERROR: a guest
+ * that has just stopped on a disk I/O error stays where the evidence is, instead of being resumed at the target behind its
+ * owner's back (libvirt-domain.h: "Cancel migration if a soft error (such as I/O error) happens during migration"). In
+ * post-copy the flag has no effect, since the source is not paused for I/O. Never UNSAFE: libvirt refuses unsafe cache modes to
+ * protect data. Never PAUSED or OFFLINE: those are other operations. libvirt sets CHANGE_PROTECTION itself if both ends
+ * support it, and they do. */
 unsigned mig_flags_always(void) {
   return VIR_MIGRATE_LIVE | VIR_MIGRATE_PEER2PEER | VIR_MIGRATE_ABORT_ON_ERROR;
 }
@@ -96,8 +96,8 @@ unsigned mig_flags(const MigMigrateRequest *request, const MigStart *start) {
     flags |= rows[i].flags;
   }
 
-  /* The flags of the start again, as libvirt wants them: Finish reads PERSIST_DEST and Confirm
-   * UNDEFINE_SOURCE from the call that ends the migration. */
+  /* A resume repeats the flags of the start, as libvirt requires: the call that ends the migration passes PERSIST_DEST to
+   * Finish and UNDEFINE_SOURCE to Confirm. */
   if (request->resume_post_copy)
     flags |= VIR_MIGRATE_POSTCOPY | VIR_MIGRATE_POSTCOPY_RESUME;
   return flags;
