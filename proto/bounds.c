@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a call may consist of: a look at its bytes before a parser allocates anything for them. */
+/* Limits on the contents of a call, checked on its bytes before a parser allocates anything. */
 #include "proto/message.h"
 
 /* Theory of Operation
  *
- * Outside of strings JSON has no more values than commas and opening brackets, plus one: so counting these bounds what
- * a parser may have to make of them, whatever else is wrong with the text. What it is, the parser finds out. */
+ * Outside strings, JSON has at most one value per comma and opening bracket, plus one. So counting these limits what a parser
+ * may have to allocate, whatever else is wrong with the text. Finding that out is left to the parser. */
 
 typedef struct Counts {
   unsigned values;
   unsigned depth;
-  size_t number_bytes; /* of a number or a word; or of what is neither */
+  size_t number_bytes; /* of the current number or word, or of garbage */
 } Counts;
 
-/* Where the string that begins before `at` has ended. */
+/* Returns the position after the string whose contents begin at `at`. */
 static size_t skip_string(const char *data, size_t length, size_t at) {
   while (at < length && data[at] != '"')
     at += data[at] == '\\' ? 2 : 1;

@@ -14,10 +14,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A server that accepts nobody for so long is not there. */
+/* A server that accepts no connection for this long counts as not running. */
 #define CONNECT_TIMEOUT_S 10
 
-/* The longest answer that is taken: a server is trusted, but not with all memory. */
+/* The longest reply that is accepted: the server is trusted, but not with all our memory. */
 #define MAX_MESSAGE_BYTES ((size_t)256 * 1024 * 1024)
 
 #define READ_BYTES ((size_t)64 * 1024)
@@ -26,7 +26,7 @@ struct VarlinkClient {
   int fd;
   VarlinkFraming framing;
   GByteArray *output; /* what the socket has not taken yet */
-  bool write_broken;  /* the server closed its end; answers may still lie here */
+  bool write_broken;  /* the server closed its end; there may still be replies to read */
   bool read_ended;
   char buffer[READ_BYTES];
 };
@@ -74,7 +74,7 @@ int varlink_client_get_fd(const VarlinkClient *client) {
   return client->fd;
 }
 
-/* connect() itself has no timeout: it waits while the server's queue is full. SO_SNDTIMEO gives it one. */
+/* connect() has no timeout of its own and blocks while the server's queue is full. SO_SNDTIMEO gives it one. */
 VarlinkClient *varlink_client_connect(const char *path, GError **error) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   struct timeval timeout = {.tv_sec = CONNECT_TIMEOUT_S};
@@ -113,7 +113,7 @@ static bool disconnected(GError **error) {
   return fail(error, VARLINK_CLIENT_ERROR_DISCONNECTED, "the server closed the connection");
 }
 
-/* What the socket takes at once. */
+/* Writes what the socket takes without blocking. */
 static void write_some(VarlinkClient *client) {
   while (client->output->len > 0 && !client->write_broken) {
     ssize_t n = send(client->fd, client->output->data, client->output->len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -136,7 +136,7 @@ static void read_some(VarlinkClient *client) {
     client->read_ended = true;
 }
 
-/* Waits until something can be read, or written if there is output; does both. `deadline_us` -1: no end. */
+/* Waits until the socket is readable, or writable if there is output; then reads and writes. `deadline_us` -1: no deadline. */
 static bool wait_and_move(VarlinkClient *client, int64_t deadline_us, GError **error) {
   bool writing = client->output->len > 0 && !client->write_broken;
   struct pollfd poll_fd = {.fd = client->fd, .events = (short)(POLLIN | (writing ? POLLOUT : 0))};
@@ -175,8 +175,8 @@ bool varlink_client_send(VarlinkClient *client, const char *method, json_t *para
 
   write_some(client);
 
-  /* The server may wait for us to read before it reads on, so both are done. A signal does not leave half a
-   * message behind: the rest goes out with the next wait. */
+  /* The server may not read on before we read, so this does both. A signal does not leave half a message behind: the rest is
+   * sent with the next wait. */
   while (client->output->len > 0 && !client->write_broken && !client->read_ended) {
     g_autoptr(GError) wait_error = NULL;
 
@@ -188,7 +188,7 @@ bool varlink_client_send(VarlinkClient *client, const char *method, json_t *para
     return false;
   }
 
-  /* A server that turned us away said why before it closed; the next receive() finds it. */
+  /* A server that rejects us says why before it closes the connection; the next receive() finds that. */
   if (oneway && (client->write_broken || client->read_ended))
     return disconnected(error);
   return true;

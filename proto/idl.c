@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The parser of varlink interface files. */
+/* The parser for varlink interface files. */
 #include "proto/idl.h"
 
 #include <stdarg.h>
@@ -7,19 +7,19 @@
 
 /* Theory of Operation
  *
- * A recursive descent over the text, one function for each rule of the grammar. Types are owned by a list in
- * the interface, so that an error on the way leaves nothing to unwind. A name may be used before its `type`
- * comes; names are resolved at the end. Every failure goes through fail(), which knows the line and keeps the
- * first message. The text is trusted to be NUL terminated and to be nothing else: the parser is fuzzed. */
+ * A recursive descent parser, with one function per rule of the grammar. A list in the interface owns all types, so an error
+ * leaves nothing to unwind. A name may be used before its `type` is defined; names are resolved at the end. Every failure goes
+ * through fail(), which adds the line and keeps the first message. The parser trusts the text only to be NUL-terminated; it is
+ * fuzzed. */
 
-/* Brackets in brackets: more than this in one type is a mistake, and must not eat the stack. */
+/* Deeper nesting in one type is a mistake and must not exhaust the stack. */
 #define DEPTH_MAX 32
 
 struct VarlinkInterface {
   char *name;
   GPtrArray *members;  /* VarlinkMember */
-  GHashTable *by_name; /* of all kinds: varlink has one name space for them */
-  GPtrArray *types;    /* VarlinkType, all that there are */
+  GHashTable *by_name; /* all kinds: they share one name space in varlink */
+  GPtrArray *types;    /* VarlinkType, all of them */
 };
 
 typedef struct Parser {
@@ -104,7 +104,7 @@ static bool expect(Parser *parser, const char *token) {
   return true;
 }
 
-/* A word of letters and digits that begins with a letter; "" if there is none. */
+/* The length of a word of letters and digits that begins with a letter; 0 if there is none. */
 static size_t word_length(const char *at) {
   size_t length = 0;
 
@@ -333,7 +333,7 @@ static bool parse_file(Parser *parser) {
     return false;
 
   for (;;) {
-    /* Members are told apart by the line's end, as the grammar has it. */
+    /* In the grammar, the end of a line separates members. */
     unsigned line = parser->line;
 
     skip_space(parser);

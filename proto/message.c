@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Varlink messages: the JSON of calls and replies to structs and back. */
+/* Varlink messages: converts calls and replies between JSON and structs. */
 #include "proto/message.h"
 
 #include "proto/server.h"
@@ -24,8 +24,8 @@ static json_t *load_object(const char *data, size_t length, GError **error) {
   json_error_t json_error;
   json_t *root = json_loadb(data, length, JSON_REJECT_DUPLICATES, &json_error);
 
-  /* An integer that does not fit is the sender's mistake in one parameter, not a broken stream: read as a
-   * real number it is refused by the name of that parameter. */
+  /* An integer that is too large is a mistake in one parameter, not a broken stream. Parsed as a real number, it is refused by
+   * the name of its parameter. */
   if (!root && json_error_code(&json_error) == json_error_numeric_overflow)
     root = json_loadb(data, length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &json_error);
 
@@ -132,7 +132,7 @@ bool varlink_reply_message_parse(const char *data, size_t length, VarlinkReplyMe
   return true;
 }
 
-/* Names go into the JSON as they are. */
+/* Names go into the JSON without escaping. */
 static bool is_plain_name(const char *name) {
   return *name &&
          name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")] == '\0';
@@ -142,7 +142,7 @@ static void append(GByteArray *buffer, const char *text) {
   g_byte_array_append(buffer, (const guint8 *)text, (guint)strlen(text));
 }
 
-/* Dumps straight into the buffer's spare room; only a value that does not fit is dumped twice. */
+/* Dumps directly into the buffer. Only a value that does not fit is dumped twice. */
 static bool append_json(GByteArray *buffer, json_t *value) {
   guint start = buffer->len;
   size_t room = 4096, length;

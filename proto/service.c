@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* org.varlink.service, which every varlink server has. */
+/* org.varlink.service, which every varlink server provides. */
 #include "proto/server-private.h"
 
 static const char service_description[] =
