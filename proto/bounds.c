@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a call may consist of: a look at its bytes before a parser allocates anything for them. */
+/* Limits on the contents of a call, checked on its bytes before a parser allocates anything. */
 #include "proto/message.h"
 
 /* Theory of Operation
  *
- * Outside of strings JSON has no more values than commas and opening brackets, plus one: so counting these bounds what
- * a parser may have to make of them, whatever else is wrong with the text. What it is, the parser finds out. */
+ * Outside strings, JSON has at most one value per comma and opening bracket, plus one. So counting these limits what a parser
+ * may have to allocate, whatever else is wrong with the text. Finding that out is left to the parser. */
 
 typedef struct Counts {
   unsigned values;
   unsigned depth;
-  size_t number_bytes; /* of a number or a word; or of what is neither */
+  size_t number_bytes; /* of the current number or word, or of garbage */
 } Counts;
 
-/* Where the string that begins before `at` has ended. */
+/* Returns the position after the string whose contents begin at `at`. */
 static size_t skip_string(const char *data, size_t length, size_t at) {
   while (at < length && data[at] != '"')
     at += data[at] == '\\' ? 2 : 1;
@@ -50,7 +50,7 @@ static void count(char c, Counts *counts) {
 }
 
 static bool refuse(GError **error, const char *what, unsigned limit) {
-  g_set_error(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_BOUNDS, "%s: more than %u", what, limit);
+  g_set_error(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_BOUNDS, "more than %u %s", limit, what);
   return false;
 }
 
@@ -69,9 +69,9 @@ bool varlink_call_check_bounds(const char *data, size_t length, GError **error) 
     if (counts.values > VARLINK_CALL_VALUES_MAX)
       return refuse(error, "values", VARLINK_CALL_VALUES_MAX);
     if (counts.depth > VARLINK_CALL_DEPTH_MAX)
-      return refuse(error, "levels", VARLINK_CALL_DEPTH_MAX);
+      return refuse(error, "levels of nesting", VARLINK_CALL_DEPTH_MAX);
     if (counts.number_bytes > VARLINK_CALL_NUMBER_BYTES_MAX)
-      return refuse(error, "characters of a number", VARLINK_CALL_NUMBER_BYTES_MAX);
+      return refuse(error, "characters in a number", VARLINK_CALL_NUMBER_BYTES_MAX);
   }
   return true;
 }

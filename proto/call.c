@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls: finding the method, asking whether it may be called, answering. */
+/* Calls: finds the method, asks whether the peer may call it, sends replies. */
 #include "proto/server-private.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define SCRATCH_KEEP_BYTES ((guint)64 * 1024)
 
-/* A bug of this program, so in no interface. */
+/* Indicates a bug of this program, so no interface has it. */
 #define INTERNAL_ERROR SERVICE_ERROR("InternalError")
 
 VarlinkCall *varlink_call_ref(VarlinkCall *call) {
@@ -24,7 +24,7 @@ void varlink_call_unref(VarlinkCall *call) {
   if (--call->n_refs > 0)
     return;
 
-  /* A caller never waits for ever because an answer was forgotten. */
+  /* A caller does not wait forever, even if a reply was forgotten. */
   if (call->connection) {
     call->n_refs = 1;
     varlink_call_error(call, INTERNAL_ERROR, json_pack("{s:s}", "method", call->full_name));
@@ -67,7 +67,7 @@ void varlink_call_set_hooks(VarlinkCall *call, void (*drained)(VarlinkCall *, gp
   call->hook_data = user_data;
 }
 
-/* The call will never be answered again. */
+/* There will be no more replies to the call. */
 static Connection *detach(VarlinkCall *call) {
   Connection *connection = call->connection;
 
@@ -90,7 +90,7 @@ void call_disconnect(VarlinkCall *call, bool tell) {
   }
 }
 
-/* Is an answer to be encoded at all? */
+/* Does the reply have to be encoded at all? */
 static bool begin_answer(VarlinkCall *call, bool continues) {
   Connection *connection = call->connection;
 
@@ -98,9 +98,10 @@ static bool begin_answer(VarlinkCall *call, bool continues) {
     return false;
   g_return_val_if_fail(!continues || call->more || call->oneway, false);
 
-  /* A stream whose client does not read must not grow without bound, even where its author forgot to look. */
+  /* If the client does not read its stream, the output must not grow without bound, even if the method forgot to check. */
   if (continues && connection_is_clogged(connection)) {
-    g_debug("varlink: a client of uid %u does not read its stream", (unsigned)call->peer->public.uid);
+    g_debug("varlink: a client of uid %u does not read its stream of replies",
+            (unsigned)call->peer->public.uid);
     connection_break(connection);
   }
   return true;
@@ -115,7 +116,7 @@ static void end_answer(VarlinkCall *call, const void *data, size_t length, GByte
     connection_answered(detach(call));
 }
 
-/* One long answer is no reason to keep room for another. */
+/* Frees the buffer of a long reply instead of keeping it for the next one. */
 static void end_answer_of_scratch(VarlinkCall *call, bool continues) {
   VarlinkServer *server = call->connection->server;
 
@@ -134,7 +135,7 @@ static GByteArray *scratch(VarlinkCall *call) {
 }
 
 static void encode_failed(VarlinkCall *call, GByteArray *buffer) {
-  g_critical("varlink: an answer of %s could not be encoded", call->full_name);
+  g_critical("varlink: cannot encode a reply of %s", call->full_name);
   varlink_encode_error_to(buffer, INTERNAL_ERROR, NULL);
 }
 
@@ -178,7 +179,7 @@ void varlink_call_permission_denied(VarlinkCall *call) {
   varlink_call_error(call, SERVICE_ERROR("PermissionDenied"), NULL);
 }
 
-/* Answers what never became a call. */
+/* Replies with an error to a message that did not become a call. */
 static void refuse(Connection *connection, const VarlinkCallMessage *message, const char *error,
                    const char *key, const char *value) {
   GByteArray *buffer = connection->server->scratch;

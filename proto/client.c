@@ -14,10 +14,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A server that accepts nobody for so long is not there. */
+/* A server that accepts no connection for this long counts as not running. */
 #define CONNECT_TIMEOUT_S 10
 
-/* The longest answer that is taken: a server is trusted, but not with all memory. */
+/* The longest reply that is accepted: the server is trusted, but not with all our memory. */
 #define MAX_MESSAGE_BYTES ((size_t)256 * 1024 * 1024)
 
 #define READ_BYTES ((size_t)64 * 1024)
@@ -26,7 +26,7 @@ struct VarlinkClient {
   int fd;
   VarlinkFraming framing;
   GByteArray *output; /* what the socket has not taken yet */
-  bool write_broken;  /* the server closed its end; answers may still lie here */
+  bool write_broken;  /* the server closed its end; there may still be replies to read */
   bool read_ended;
   char buffer[READ_BYTES];
 };
@@ -74,14 +74,14 @@ int varlink_client_get_fd(const VarlinkClient *client) {
   return client->fd;
 }
 
-/* connect() itself has no timeout: it waits while the server's queue is full. SO_SNDTIMEO gives it one. */
+/* connect() has no timeout of its own and blocks while the server's queue is full. SO_SNDTIMEO gives it one. */
 VarlinkClient *varlink_client_connect(const char *path, GError **error) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   struct timeval timeout = {.tv_sec = CONNECT_TIMEOUT_S};
   int fd, code;
 
   if (strlen(path) >= sizeof address.sun_path) {
-    fail(error, VARLINK_CLIENT_ERROR_CONNECT, "%s: the path is too long for a socket", path);
+    fail(error, VARLINK_CLIENT_ERROR_CONNECT, "%s: path too long for a socket", path);
     return NULL;
   }
   strcpy(address.sun_path, path);
@@ -103,7 +103,7 @@ VarlinkClient *varlink_client_connect(const char *path, GError **error) {
   else if (code == EINTR)
     fail(error, VARLINK_CLIENT_ERROR_INTERRUPTED, "%s: interrupted", path);
   else if (code == EAGAIN)
-    fail(error, VARLINK_CLIENT_ERROR_CONNECT, "%s: the server accepts nobody", path);
+    fail(error, VARLINK_CLIENT_ERROR_CONNECT, "%s: the server does not accept connections", path);
   else
     fail(error, VARLINK_CLIENT_ERROR_CONNECT, "%s: %s", path, g_strerror(code));
   return NULL;
@@ -113,7 +113,7 @@ static bool disconnected(GError **error) {
   return fail(error, VARLINK_CLIENT_ERROR_DISCONNECTED, "the server closed the connection");
 }
 
-/* What the socket takes at once. */
+/* Writes what the socket takes without blocking. */
 static void write_some(VarlinkClient *client) {
   while (client->output->len > 0 && !client->write_broken) {
     ssize_t n = send(client->fd, client->output->data, client->output->len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -136,7 +136,7 @@ static void read_some(VarlinkClient *client) {
     client->read_ended = true;
 }
 
-/* Waits until something can be read, or written if there is output; does both. `deadline_us` -1: no end. */
+/* Waits until the socket is readable, or writable if there is output; then reads and writes. `deadline_us` -1: no deadline. */
 static bool wait_and_move(VarlinkClient *client, int64_t deadline_us, GError **error) {
   bool writing = client->output->len > 0 && !client->write_broken;
   struct pollfd poll_fd = {.fd = client->fd, .events = (short)(POLLIN | (writing ? POLLOUT : 0))};
@@ -155,7 +155,7 @@ static bool wait_and_move(VarlinkClient *client, int64_t deadline_us, GError **e
   if (n < 0)
     return fail(error, VARLINK_CLIENT_ERROR_DISCONNECTED, "poll: %s", g_strerror(errno));
   if (n == 0)
-    return fail(error, VARLINK_CLIENT_ERROR_TIMEOUT, "no answer within the time allowed");
+    return fail(error, VARLINK_CLIENT_ERROR_TIMEOUT, "timed out waiting for a reply");
 
   if (poll_fd.revents & POLLOUT)
     write_some(client);
@@ -171,12 +171,12 @@ bool varlink_client_send(VarlinkClient *client, const char *method, json_t *para
 
   json_decref(parameters);
   if (!good)
-    return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "the call of %s cannot be encoded", method);
+    return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "cannot encode the call of %s", method);
 
   write_some(client);
 
-  /* The server may wait for us to read before it reads on, so both are done. A signal does not leave half a
-   * message behind: the rest goes out with the next wait. */
+  /* The server may not read on before we read, so this does both. A signal does not leave half a message behind: the rest is
+   * sent with the next wait. */
   while (client->output->len > 0 && !client->write_broken && !client->read_ended) {
     g_autoptr(GError) wait_error = NULL;
 
@@ -188,7 +188,7 @@ bool varlink_client_send(VarlinkClient *client, const char *method, json_t *para
     return false;
   }
 
-  /* A server that turned us away said why before it closed; the next receive() finds it. */
+  /* A server that rejects us says why before it closes the connection; the next receive() finds that. */
   if (oneway && (client->write_broken || client->read_ended))
     return disconnected(error);
   return true;
@@ -199,7 +199,7 @@ static bool parse_reply(const char *data, size_t length, VarlinkReply *ret_reply
   g_autoptr(GError) parse_error = NULL;
 
   if (!varlink_reply_message_parse(data, length, &message, &parse_error))
-    return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "the server's answer is no reply: %s",
+    return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "the server sent an invalid reply: %s",
                 parse_error->message);
 
   *ret_reply = (VarlinkReply){
@@ -220,7 +220,7 @@ static bool receive_until(VarlinkClient *client, int64_t deadline_us, VarlinkRep
     case VARLINK_FRAMING_MESSAGE:
       return parse_reply(data, length, ret_reply, error);
     case VARLINK_FRAMING_TOO_LONG:
-      return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "the server's answer is too long");
+      return fail(error, VARLINK_CLIENT_ERROR_PROTOCOL, "the server's reply is too long");
     case VARLINK_FRAMING_INCOMPLETE:
       break;
     }

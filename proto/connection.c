@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One connection of the server: reading calls, handing them out in order, ending. */
+/* One connection of the server: reads calls, dispatches them in order, and ends. */
 #include "proto/server-private.h"
 
 #include <errno.h>
@@ -9,34 +9,34 @@
 
 /* Theory of Operation
  *
- * A connection handles one call at a time: `call` is set from the moment that a method's function is called
- * until the last answer. Meanwhile nothing is read, so what a client pipelines waits in the kernel and slows
- * that client down, nobody else. The same holds while more output waits than the limit allows.
+ * A connection handles one call at a time: `call` is set from the moment the method's function is called until its last reply.
+ * Nothing is read in the meantime. So what a client pipelines waits in the kernel and slows down that client, nobody else. The
+ * same applies while more output is queued than the limit allows.
  *
- *   wants_input()  no call, output below the limit, the peer may still send, no whole message in the buffer
- *   LIST_EVENTS    epoll has told something of it; looked at as soon as it is its turn
- *   LIST_READY     the buffer may hold a whole message (or the end) and the connection may go on; or it holds much,
- *                  which would keep small calls of others waiting. Looked at in the next round of the loop. Handling stops after CALLS_AT_ONCE or TURN_US, for the sake of
- *                  the others
- *   LIST_PARTIAL   wants_input(), and a message has begun: its clock runs. It does not while a call is handled
- *   LIST_STARVED   wants_input(), but there is no room: what its class may have received is reached. The message
- *                  that began first is read on nevertheless, so that one after the other gets through; and each
- *                  connection may have SMALL_BYTES, so that small calls of others do
- *   LIST_LINGER    it sent what is no call, and is closed after a while: a stranger that connects and does it
- *                  again and again is slowed down
+ *   wants_input()  no call, output below the limit, the peer may still send, no complete message in the buffer
+ *   LIST_EVENTS    has an event from epoll; handled as soon as it is its turn
+ *   LIST_READY     the buffer may hold a complete message (or the end) and the connection may go on; or it holds a lot, which
+ *                  would delay small calls of others. Handled in the next round of the loop. Stops after CALLS_AT_ONCE or
+ *                  TURN_US, for the sake of the others
+ *   LIST_PARTIAL   wants_input(), and a message has begun: its timeout runs. It does not run while a call is handled
+ *   LIST_STARVED   wants_input(), but there is no room: its class has reached the limit on received bytes. The message that
+ *                  began first is still read, so that one after the other gets through; and each connection may have
+ *                  SMALL_BYTES, so that small calls of others do, too
+ *   LIST_LINGER    sent an invalid call, and is closed only after a while: this slows down a stranger that connects and does so
+ *                  again and again
  *
- * Ends. `peer_wrote_all`: the peer shut its sending side down (or closed; that shows soon). What it sent is
- * still answered; the connection closes once all is out. `hung_up`: both sides are shut, so nobody reads an
- * answer. Calls that were received whole are still handled - a oneway call that was sent before close()
- * counts - until one of them is not answered at once. `gave_up`: the stream is no varlink;
- * what was answered goes out. `broken`: a write failed, or too much was left unread.
+ * How a connection ends. `peer_wrote_all`: the peer shut down its sending side (or closed; that shows soon). Its calls still get
+ * replies, and the connection closes once these are sent. `hung_up`: both sides are shut down, so nobody reads a reply. Calls
+ * that were received completely are still handled, since a oneway call sent before close() counts, until one of them is not
+ * answered at once. `gave_up`: the stream is not varlink; replies to earlier calls are still sent. `broken`: a write failed, or
+ * too much was left unread.
  *
- * No function that a method may call closes a connection or runs another method: they only mark it and put it
- * into LIST_READY. So handlers may walk lists of calls while they answer them, and nothing recurses. Memory
- * of a closed connection is kept until the end of the round, as an event that was fetched may point to it.
+ * No function that a method may call closes a connection or runs another method: it only marks the connection and puts it into
+ * LIST_READY. So handlers may walk lists of calls while they answer them, and nothing recurses. The memory of a closed
+ * connection is kept until the end of the round, since an event already fetched may point to it.
  *
- * epoll is told lazily that we do not read: the usual client sends nothing before it has its answer, and two
- * system calls are saved for each call that is answered later. */
+ * epoll is told only lazily that we do not read: the usual client sends nothing before it has its reply, and this saves two
+ * system calls for each call that is answered later. */
 
 #define CALLS_AT_ONCE 64
 #define TURN_US       1000
@@ -47,7 +47,7 @@ static bool wants_input(const Connection *connection) {
          !connection->links[LIST_READY].linked && !connection->gave_up && !connection_is_clogged(connection);
 }
 
-/* How much may be read now: never more than one byte past the longest message. */
+/* How much may be read now: at most up to one byte past the longest message. */
 static size_t input_room(const Connection *connection) {
   const PeerClass *class = connection->class;
   size_t held = connection->framing.end - connection->framing.start;
@@ -78,7 +78,7 @@ static void set_events(Connection *connection, uint32_t events) {
     connection->events = events;
 }
 
-/* Output waits from now on. At once, as this may be far from settle(): an answer from outside of a round. */
+/* Output is queued from now on. Registered at once: a reply from outside a round never gets to settle(). */
 void connection_watch_output(Connection *connection) {
   set_events(connection, connection->events | EPOLLOUT);
 }
@@ -127,7 +127,7 @@ void connection_close(Connection *connection, bool tell) {
   if (connection->poll.fd < 0)
     return;
 
-  /* close() would do, were there never a child between fork() and exec() that holds the socket as well. */
+  /* close() alone is not enough: a child between fork() and exec() may hold the socket, too. */
   epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, connection->poll.fd, NULL);
   close(connection->poll.fd);
   connection->poll.fd = -1;
@@ -152,18 +152,18 @@ void connection_break(Connection *connection) {
     list_add(LIST_READY, connection);
 }
 
-/* Its call was answered for good. */
+/* Its call has had its last reply. */
 void connection_answered(Connection *connection) {
   connection->call = NULL;
 
-  /* Within handle_calls() its loop goes on; else there is something to do only in these cases. */
+  /* Within handle_calls(), its loop goes on. Otherwise there is something to do only in these cases. */
   if (!connection->corked && (!varlink_framing_is_empty(&connection->framing) || connection->peer_wrote_all ||
                               connection->hung_up || !(connection->events & EPOLLIN)))
     list_add(LIST_READY, connection);
 }
 
-/* What came is no call. It cannot be answered, for nobody knows where the next one would begin. What came before was
- * answered, and is still to be read. */
+/* The client sent an invalid call. There is no reply to it, since nobody knows where the next call would begin. Earlier calls
+ * have their replies, which the client may still have to read. */
 static void give_up(Connection *connection) {
   unsigned linger_ms = connection->class->limits.linger_ms;
 
@@ -175,7 +175,7 @@ static void give_up(Connection *connection) {
   list_add(LIST_LINGER, connection);
 }
 
-/* Handles whole messages that are in the buffer. */
+/* Handles the complete messages in the buffer. */
 static void handle_calls(Connection *connection) {
   int64_t until_us = g_get_monotonic_time() + TURN_US;
   bool stop = false;
@@ -199,8 +199,8 @@ static void handle_calls(Connection *connection) {
       if (varlink_call_message_parse(data, length, &message, &error)) {
         call_dispatch(connection, &message);
       } else {
-        g_debug("varlink: a client of uid %u sent no call: %s", (unsigned)connection->peer->public.uid,
-                error->message);
+        g_debug("varlink: a client of uid %u sent an invalid call: %s",
+                (unsigned)connection->peer->public.uid, error->message);
         stop = true;
       }
       break;
@@ -215,7 +215,7 @@ static void handle_calls(Connection *connection) {
   }
 out:
   connection_uncork(connection);
-  if (stop) /* only now: what came before was answered */
+  if (stop) /* only now: earlier calls have their replies */
     give_up(connection);
   varlink_framing_release(&connection->framing);
   count_input(connection);
@@ -233,7 +233,7 @@ static bool is_finished(const Connection *connection) {
   return connection->peer_wrote_all && !connection->call && !connection->output;
 }
 
-/* After anything happened: closes, or waits for the right things. */
+/* Called after any change: closes the connection, or waits for the right events. */
 static void settle(Connection *connection) {
   if (connection->poll.fd < 0)
     return;
@@ -259,13 +259,13 @@ static void settle(Connection *connection) {
   update_events(connection);
 }
 
-/* It has waited for long enough. */
+/* Its time in LIST_LINGER is up. */
 void connection_end_linger(Connection *connection) {
   list_remove(LIST_LINGER, connection);
   settle(connection);
 }
 
-/* There may be room again. */
+/* Called when there may be room again. */
 void connection_feed_starved(PeerClass *class) {
   const List *starved = &class->lists[LIST_STARVED];
   Connection *oldest = class->lists[LIST_PARTIAL].first;
@@ -276,7 +276,7 @@ void connection_feed_starved(PeerClass *class) {
     settle(starved->first);
 }
 
-/* From LIST_READY. */
+/* Handles a connection from LIST_READY. */
 void connection_continue(Connection *connection) {
   list_remove(LIST_READY, connection);
   handle_calls(connection);
@@ -290,7 +290,7 @@ static void write_out(Connection *connection) {
   if (connection->broken)
     return;
 
-  /* Calls that were left in the buffer because of the output. */
+  /* Calls that stayed in the buffer because too much output was queued. */
   if (!connection->call && !varlink_framing_is_empty(&connection->framing) &&
       !connection_is_clogged(connection))
     list_add(LIST_READY, connection);
@@ -305,7 +305,7 @@ static void write_out(Connection *connection) {
   }
 }
 
-/* Much at a time waits for its turn among those that have much. */
+/* A large input waits for its turn among the other large ones. */
 static void handle_input(Connection *connection) {
   if (connection->framing.end - connection->framing.start <= SMALL_BYTES)
     handle_calls(connection);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Cuts a byte stream into messages that end with a NUL, with a limit on their length. */
+/* Splits a byte stream into NUL-terminated messages of limited length. */
 #include "proto/framing.h"
 
 #include <glib.h>
 #include <string.h>
 
-/* Small enough to be kept by a connection between two calls. */
+/* Small enough for a connection to keep between two calls. */
 #define KEEP_BYTES 1024
 
-/* A buffer of more than this is given back in part when most of it is free. */
+/* A buffer larger than this shrinks when most of it is free. */
 #define SHRINK_BYTES ((size_t)16 * 1024)
 
 void varlink_framing_init(VarlinkFraming *framing, size_t max_message_bytes) {
@@ -46,8 +46,8 @@ void varlink_framing_release(VarlinkFraming *framing) {
   }
 }
 
-/* Makes room for `length` more bytes. Doubling keeps the copies linear in what is received; it stops where the longest
- * message and its NUL fit. */
+/* Makes room for `length` more bytes. Doubling keeps the cost of copying linear. It stops where the longest message and its
+ * NUL fit. */
 static void reserve(VarlinkFraming *framing, size_t length) {
   size_t needed = framing->end - framing->start + length;
 
@@ -97,7 +97,7 @@ VarlinkFramingResult varlink_framing_next(VarlinkFraming *framing, char **ret_me
 
   length = (size_t)(nul - (framing->buffer + framing->start));
   if (length > framing->max_message_bytes) {
-    framing->scanned = framing->start; /* found again each time: the stream is broken for good */
+    framing->scanned = framing->start; /* found again each time, since the stream cannot recover */
     return VARLINK_FRAMING_TOO_LONG;
   }
 
@@ -106,7 +106,7 @@ VarlinkFramingResult varlink_framing_next(VarlinkFraming *framing, char **ret_me
   framing->start += length + 1;
   framing->scanned = framing->start;
 
-  /* An empty buffer is used from its beginning again, without anything to move. */
+  /* An empty buffer is filled from its beginning again, so nothing has to be moved. */
   if (framing->start == framing->end)
     framing->start = framing->scanned = framing->end = 0;
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks JSON against the types of a varlink interface and puts it into its normal form. */
+/* Checks JSON against the types of a varlink interface and normalizes it. */
 #include "proto/idl.h"
 
 #include <string.h>
 
-/* An unknown name is told back to whoever sent it, but not megabytes of it. */
+/* An unknown name is returned to its sender, but not megabytes of it. */
 #define NAME_BYTES_MAX 128
 
-/* Deeper than any interface means to go. jansson itself stops at 2,048, so this bounds recursive types. */
+/* Deeper than any interface needs. jansson's own limit is 2,048, so this one bounds recursive types. */
 #define DEPTH_MAX 128
 
-/* Where in the parameters the check stands: a list on the stack, spelt out only when something is wrong. */
+/* The current place in the parameters: a linked list on the stack, turned into text only if something is wrong. */
 typedef struct Place {
   const struct Place *up;
-  const char *name; /* NULL: `index` of an array */
+  const char *name; /* NULL: an array element, `index` */
   size_t index;
   unsigned depth;
 } Place;
@@ -55,7 +55,7 @@ static const VarlinkType *resolve(const VarlinkType *type) {
   return type;
 }
 
-/* The limits are exact: 2^63 itself, as a double, is the first that does not fit. */
+/* The limits are exact: as a double, 2^63 itself is the first value that does not fit. */
 static bool real_to_int(json_t *value, json_int_t *ret_int) {
   double real = json_real_value(value);
 
@@ -65,7 +65,7 @@ static bool real_to_int(json_t *value, json_int_t *ret_int) {
   return true;
 }
 
-/* `ret_normal` is set if another value has to take the place of this one. */
+/* Sets `ret_normal` if another value must replace this one. */
 static bool check_value(const VarlinkType *type, json_t *value, const Place *place, json_t **ret_normal,
                         char **ret_parameter);
 
@@ -215,7 +215,7 @@ bool varlink_type_check(const VarlinkType *type, json_t *value, char **ret_param
   json_t *normal = NULL;
   bool fits = check_value(type, value, NULL, &normal, ret_parameter);
 
-  json_decref(normal); /* a lone number has no place in which to be put */
+  json_decref(normal); /* a lone number has no container in which to replace it */
   return fits;
 }
 

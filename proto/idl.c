@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The parser of varlink interface files. */
+/* The parser for varlink interface files. */
 #include "proto/idl.h"
 
 #include <stdarg.h>
@@ -7,19 +7,19 @@
 
 /* Theory of Operation
  *
- * A recursive descent over the text, one function for each rule of the grammar. Types are owned by a list in
- * the interface, so that an error on the way leaves nothing to unwind. A name may be used before its `type`
- * comes; names are resolved at the end. Every failure goes through fail(), which knows the line and keeps the
- * first message. The text is trusted to be NUL terminated and to be nothing else: the parser is fuzzed. */
+ * A recursive descent parser, with one function per rule of the grammar. A list in the interface owns all types, so an error
+ * leaves nothing to unwind. A name may be used before its `type` is defined; names are resolved at the end. Every failure goes
+ * through fail(), which adds the line and keeps the first message. The parser trusts the text only to be NUL-terminated; it is
+ * fuzzed. */
 
-/* Brackets in brackets: more than this in one type is a mistake, and must not eat the stack. */
+/* Deeper nesting in one type is a mistake and must not exhaust the stack. */
 #define DEPTH_MAX 32
 
 struct VarlinkInterface {
   char *name;
   GPtrArray *members;  /* VarlinkMember */
-  GHashTable *by_name; /* of all kinds: varlink has one name space for them */
-  GPtrArray *types;    /* VarlinkType, all that there are */
+  GHashTable *by_name; /* all kinds: they share one name space in varlink */
+  GPtrArray *types;    /* VarlinkType, all of them */
 };
 
 typedef struct Parser {
@@ -99,12 +99,12 @@ static bool accept_char(Parser *parser, char c) {
 static bool expect(Parser *parser, const char *token) {
   skip_space(parser);
   if (strncmp(parser->at, token, strlen(token)) != 0)
-    return fail(parser, "\"%s\" is missing", token);
+    return fail(parser, "expected \"%s\"", token);
   parser->at += strlen(token);
   return true;
 }
 
-/* A word of letters and digits that begins with a letter; "" if there is none. */
+/* The length of a word of letters and digits that begins with a letter; 0 if there is none. */
 static size_t word_length(const char *at) {
   size_t length = 0;
 
@@ -136,7 +136,7 @@ static char *take(Parser *parser, size_t length) {
 static char *parse_member_name(Parser *parser) {
   skip_space(parser);
   if (!g_ascii_isupper(*parser->at)) {
-    fail(parser, "a name that begins with a capital letter is missing");
+    fail(parser, "expected a name that begins with a capital letter");
     return NULL;
   }
   return take(parser, word_length(parser->at));
@@ -149,7 +149,7 @@ static char *parse_field_name(Parser *parser) {
   skip_space(parser);
   length = word_length(parser->at);
   if (length == 0) {
-    fail(parser, "the name of a field is missing");
+    fail(parser, "expected a field name");
     return NULL;
   }
   while (g_ascii_isalnum(parser->at[length]) ||
@@ -173,7 +173,7 @@ static char *parse_interface_name(Parser *parser) {
         dots = length;
     }
   if (!g_ascii_isalpha(*name) || dots == 0 || dots >= length || name[length - 1] == '-' || length > 255) {
-    fail(parser, "the interface's name is missing or is none (as in \"org.example.Name\")");
+    fail(parser, "expected an interface name, such as \"org.example.Name\"");
     return NULL;
   }
   return take(parser, length);
@@ -215,10 +215,10 @@ static VarlinkType *parse_fields(Parser *parser) {
       type->kind = VARLINK_TYPE_ENUM;
 
     if (!g_hash_table_add(names, field.name))
-      good = fail(parser, "\"%s\" stands here twice", field.name);
+      good = fail(parser, "duplicate field \"%s\"", field.name);
     else if (typed != (type->kind == VARLINK_TYPE_STRUCT))
-      good =
-          fail(parser, typed ? "\"%s\" of an enum has a type" : "\"%s\" of a struct has no type", field.name);
+      good = fail(parser, typed ? "the enum value \"%s\" has a type" : "the field \"%s\" has no type",
+                  field.name);
     else if (typed)
       good = (g_array_index(fields, VarlinkField, fields->len - 1).type = parse_type(parser)) != NULL;
 
@@ -260,7 +260,7 @@ static VarlinkType *parse_element(Parser *parser) {
   }
 
   if (!g_ascii_isupper(*parser->at)) {
-    fail(parser, "a type is missing");
+    fail(parser, "expected a type");
     return NULL;
   }
   type = type_new(parser, VARLINK_TYPE_NAMED);
@@ -275,7 +275,7 @@ static VarlinkType *parse_type(Parser *parser) {
   VarlinkType *type = NULL;
 
   if (++parser->depth > DEPTH_MAX)
-    fail(parser, "types are nested too deep");
+    fail(parser, "types are nested too deeply");
   else
     type = parse_element(parser);
   parser->depth--;
@@ -297,7 +297,7 @@ static bool parse_member(Parser *parser) {
   else if (accept_keyword(parser, "error"))
     member->kind = VARLINK_MEMBER_ERROR;
   else
-    return fail(parser, "\"type\", \"method\" or \"error\" is missing");
+    return fail(parser, "expected \"type\", \"method\" or \"error\"");
 
   member->name = parse_member_name(parser);
   if (!member->name)
@@ -327,20 +327,20 @@ static bool parse_member(Parser *parser) {
 
 static bool parse_file(Parser *parser) {
   if (!accept_keyword(parser, "interface"))
-    return fail(parser, "\"interface\" is missing");
+    return fail(parser, "expected \"interface\"");
   parser->interface->name = parse_interface_name(parser);
   if (!parser->interface->name)
     return false;
 
   for (;;) {
-    /* Members are told apart by the line's end, as the grammar has it. */
+    /* In the grammar, the end of a line separates members. */
     unsigned line = parser->line;
 
     skip_space(parser);
     if (!*parser->at)
       break;
     if (parser->line == line)
-      return fail(parser, "a new line is missing before \"%.20s\"", parser->at);
+      return fail(parser, "expected a new line before \"%.20s\"", parser->at);
     if (!parse_member(parser))
       return false;
   }
@@ -350,8 +350,7 @@ static bool parse_file(Parser *parser) {
     const VarlinkMember *member = varlink_interface_find(parser->interface, VARLINK_MEMBER_TYPE, use->name);
 
     if (!member)
-      return fail_at(parser, g_array_index(parser->use_lines, unsigned, i), "there is no type \"%s\"",
-                     use->name);
+      return fail_at(parser, g_array_index(parser->use_lines, unsigned, i), "unknown type \"%s\"", use->name);
     use->element = member->type;
   }
   return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Varlink interface files: parsing them, and checking JSON against what they say. */
+/* Parses varlink interface files and checks JSON against them. */
 #pragma once
 
 #include <glib.h>
@@ -34,13 +34,13 @@ typedef struct VarlinkField {
   VarlinkType *type; /* NULL in an enum */
 } VarlinkField;
 
-/* Read-only outside of the parser; owned by the interface. */
+/* Read-only outside the parser; owned by the interface. */
 struct VarlinkType {
   VarlinkTypeKind kind;
   bool nullable;
   char *name;                 /* NAMED */
-  const VarlinkType *element; /* ARRAY, MAP, and NAMED: what the name stands for */
-  VarlinkField *fields;       /* ENUM, STRUCT, in the order of the file */
+  const VarlinkType *element; /* ARRAY, MAP; NAMED: the type that it refers to */
+  VarlinkField *fields;       /* ENUM, STRUCT: in the order of the file */
   size_t n_fields;
 };
 
@@ -54,8 +54,8 @@ typedef struct VarlinkMember {
   VarlinkMemberKind kind;
   char *name;
   unsigned line;
-  const VarlinkType *type;  /* TYPE: itself; METHOD: what goes in; ERROR: its parameters */
-  const VarlinkType *reply; /* METHOD: what comes out */
+  const VarlinkType *type;  /* TYPE: the type; METHOD: the parameters of the call; ERROR: its parameters */
+  const VarlinkType *reply; /* METHOD: the parameters of the reply */
 } VarlinkMember;
 
 typedef struct VarlinkInterface VarlinkInterface;
@@ -70,30 +70,30 @@ const char *varlink_interface_get_name(const VarlinkInterface *interface);
 size_t varlink_interface_get_n_members(const VarlinkInterface *interface);
 const VarlinkMember *varlink_interface_get_member(const VarlinkInterface *interface, size_t index);
 
-/* By the name without the interface; NULL: there is none of this kind. */
+/* Finds a member by its name, without the interface. NULL: no member of this kind has the name. */
 const VarlinkMember *varlink_interface_find(const VarlinkInterface *interface, VarlinkMemberKind kind,
                                             const char *name);
 
-/* Names of the fields of a struct, or the values of an enum; `index` runs from 0, NULL is past the end. So
- * that a test can hold a table in C against `type NAME (...)` of the interface. */
+/* The name of a struct's field, or an enum's value. `index` starts at 0; NULL: past the end. With this, a test can compare a
+ * table in C with `type NAME (...)` of the interface. */
 const char *varlink_interface_get_field_name(const VarlinkInterface *interface, const char *type_name,
                                              size_t index);
 
 typedef enum VarlinkCheck { VARLINK_CHECK_CALL, VARLINK_CHECK_REPLY, VARLINK_CHECK_ERROR } VarlinkCheck;
 
-/* Do the parameters of a call, a reply or an error (by the name without the interface) fit the interface? If
- * not, `ret_parameter` (may be NULL) is the name of the first that does not, as in "policy.max_pause_ms" or
- * "phases[2]": a field that is unknown, missing though not nullable, of a wrong type, no value of its enum. A
- * member that the interface does not have fits nothing; its name is returned then.
+/* Do the parameters of a call, a reply or an error (by its name without the interface) match the interface? If not,
+ * `ret_parameter` (may be NULL) names the first that does not, as in "policy.max_pause_ms" or "phases[2]": a field that is
+ * unknown, that is missing although not nullable, that has the wrong type, or that is not a value of its enum. If the interface
+ * has no such member, its name is returned.
  *
- * What fits is put into its normal form, in place: a field that is null is taken out, so that absent is the
- * only way to say nothing; 1.0 where an int is wanted becomes 1, and 1 where a float is wanted 1.0. */
+ * Valid parameters are normalized in place: null fields are removed, so that an absent field is the only way to say nothing;
+ * 1.0 becomes 1 where an int is expected, and 1 becomes 1.0 where a float is expected. */
 bool varlink_interface_check(const VarlinkInterface *interface, VarlinkCheck check, const char *name,
                              json_t *parameters, char **ret_parameter);
 
-/* Has no string of it, nor the name of a field, a control character: C0, DEL, C1, or a separator of lines or paragraphs? If one
- * has, `ret_parameter` (may be NULL) says where, as above. */
+/* Are all strings and field names free of control characters: C0, DEL, C1, and the line and paragraph separators? If not,
+ * `ret_parameter` (may be NULL) says where, as above. */
 bool varlink_text_check(json_t *value, char **ret_parameter);
 
-/* The same for one type. */
+/* Like varlink_interface_check(), for a single type. */
 bool varlink_type_check(const VarlinkType *type, json_t *value, char **ret_parameter);

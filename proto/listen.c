@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Listening sockets of the varlink server: making them, accepting, turning away. */
+/* The listening sockets of the varlink server: creates them, accepts connections, rejects those over the limits. */
 #include "proto/server-private.h"
 
 #include <errno.h>
@@ -12,10 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Connections taken from one socket before the others get their turn. */
+/* Connections accepted from one socket before the next one gets its turn. */
 #define ACCEPTS_AT_ONCE 64
 
-/* How long accept() is left alone once there are no descriptors or no memory for it. */
+/* How long to wait with accept() after it ran out of descriptors or memory. */
 #define ACCEPT_PAUSE_US (100 * 1000)
 
 #define BACKLOG 4096
@@ -27,7 +27,7 @@ void listener_free(gpointer data) {
   if (listener->poll.fd >= 0)
     close(listener->poll.fd);
 
-  /* Somebody else's socket may have taken the place of ours. */
+  /* Another socket may have replaced ours. */
   if (listener->path && lstat(listener->path, &status) == 0 && status.st_dev == listener->dev &&
       status.st_ino == listener->ino)
     unlink(listener->path);
@@ -59,7 +59,7 @@ static Peer *read_peer(int fd) {
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) < 0)
     return NULL;
 
-  /* The kernel says how much room it wants. A peer without supplementary groups answers 0 bytes. */
+  /* The kernel says how much room it needs: 0 bytes for a peer without supplementary groups. */
   length = 0;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &length) < 0) {
     if (errno != ERANGE)
@@ -82,7 +82,7 @@ static Peer *read_peer(int fd) {
   return peer;
 }
 
-/* Tells a client that there is no place for it. It gets one try: a full socket buffer is impossible here. */
+/* Tells a client that there is no place for it. One send() is enough: the socket buffer of a new connection cannot be full. */
 static void turn_away(const VarlinkServer *server, int fd, unsigned limit) {
   GByteArray *buffer = server->scratch;
   json_t *parameters;
@@ -104,7 +104,7 @@ static void welcome(VarlinkServer *server, int fd) {
   PeerClass *class;
 
   if (!peer) {
-    g_debug("varlink: a client's credentials cannot be had: %s", g_strerror(errno));
+    g_debug("varlink: cannot read a client's credentials: %s", g_strerror(errno));
     close(fd);
     return;
   }
@@ -132,7 +132,7 @@ static bool watch(VarlinkServer *server, Listener *listener) {
   return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, listener->poll.fd, &event) == 0;
 }
 
-/* A socket that cannot be accepted from stays readable: without a pause the loop would spin on it. */
+/* If accept() fails, the socket stays readable. Without a pause the loop would spin on it. */
 static void pause_accepting(VarlinkServer *server) {
   for (size_t i = 0; i < server->listeners->len; i++) {
     const Listener *listener = server->listeners->pdata[i];
@@ -163,7 +163,7 @@ void server_accept(VarlinkServer *server, Listener *listener) {
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
       if (!server->accept_failed)
-        g_warning("varlink: accepting is paused: %s", g_strerror(errno));
+        g_warning("varlink: cannot accept connections, retrying: %s", g_strerror(errno));
       server->accept_failed = true;
       pause_accepting(server);
     }
@@ -214,7 +214,7 @@ bool varlink_server_listen_fd(VarlinkServer *server, int fd, GError **error) {
   if (!listening || domain != AF_UNIX) {
     if (fd >= 0)
       close(fd);
-    return fail(error, ENOTSOCK, "descriptor %d is no listening Unix socket", fd);
+    return fail(error, ENOTSOCK, "descriptor %d is not a listening Unix socket", fd);
   }
 
   flags = fcntl(fd, F_GETFL);
@@ -227,7 +227,7 @@ bool varlink_server_listen_fd(VarlinkServer *server, int fd, GError **error) {
   return add_listener(server, fd, NULL, NULL, error);
 }
 
-/* Removes what a server that is gone left at `path`. */
+/* Removes the socket file that an earlier server left at the path. */
 static bool clear_path(const struct sockaddr_un *address, GError **error) {
   const char *path = address->sun_path;
   struct stat status;
@@ -244,14 +244,14 @@ static bool clear_path(const struct sockaddr_un *address, GError **error) {
   code = connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : errno;
   close(fd);
   if (code == 0 || code == EAGAIN) /* EAGAIN: its queue is full */
-    return fail(error, EADDRINUSE, "%s: somebody serves there", path);
+    return fail(error, EADDRINUSE, "%s: another server is listening there", path);
   if (code != ECONNREFUSED)
     return fail(error, code, "%s", path);
   return unlink(path) == 0 || errno == ENOENT || fail(error, errno, "%s", path);
 }
 
-/* The socket has at most the wanted mode from its first moment on: the mode of an unbound socket is what
- * bind() gives the file. The group comes before the bits that umask took away. */
+/* The socket file never has more permissions than `mode`: bind() gives the file the mode of the unbound socket. The group is
+ * set before the rest of the permissions. */
 static bool bind_path(int fd, const struct sockaddr_un *address, mode_t mode, gid_t gid,
                       struct stat *ret_status, GError **error) {
   const char *path = address->sun_path;

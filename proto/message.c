@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Varlink messages: the JSON of calls and replies to structs and back. */
+/* Varlink messages: converts calls and replies between JSON and structs. */
 #include "proto/message.h"
 
 #include "proto/server.h"
@@ -24,26 +24,27 @@ static json_t *load_object(const char *data, size_t length, GError **error) {
   json_error_t json_error;
   json_t *root = json_loadb(data, length, JSON_REJECT_DUPLICATES, &json_error);
 
-  /* An integer that does not fit is the sender's mistake in one parameter, not a broken stream: read as a
-   * real number it is refused by the name of that parameter. */
+  /* An integer that is too large is a mistake in one parameter, not a broken stream. Parsed as a real number, it is refused by
+   * the name of its parameter. */
   if (!root && json_error_code(&json_error) == json_error_numeric_overflow)
     root = json_loadb(data, length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &json_error);
 
   if (!root) {
-    g_set_error(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_JSON, "not JSON at byte %d: %s",
+    g_set_error(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_JSON, "invalid JSON at byte %d: %s",
                 json_error.position, json_error.text);
     return NULL;
   }
   if (!json_is_object(root)) {
     json_decref(root);
-    g_set_error_literal(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_FORM, "the message is no object");
+    g_set_error_literal(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_FORM,
+                        "the message is not a JSON object");
     return NULL;
   }
   return root;
 }
 
 static bool form_error(GError **error, const char *key, const char *wanted) {
-  g_set_error(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_FORM, "\"%s\" is no %s", key, wanted);
+  g_set_error(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_FORM, "\"%s\" is not %s", key, wanted);
   return false;
 }
 
@@ -51,7 +52,7 @@ static bool get_bool(json_t *root, const char *key, bool *ret_value, GError **er
   json_t *value = json_object_get(root, key);
 
   if (value && !json_is_boolean(value) && !json_is_null(value))
-    return form_error(error, key, "boolean");
+    return form_error(error, key, "a boolean");
   *ret_value = json_is_true(value);
   return true;
 }
@@ -64,7 +65,7 @@ static bool get_parameters(json_t *root, json_t **ret_parameters, GError **error
     return true;
   }
   if (!json_is_object(value))
-    return form_error(error, "parameters", "object");
+    return form_error(error, "parameters", "an object");
   *ret_parameters = json_incref(value);
   return true;
 }
@@ -81,7 +82,7 @@ bool varlink_call_message_parse(const char *data, size_t length, VarlinkCallMess
 
   message.method = json_string_value(json_object_get(message.root, "method"));
   if (!message.method)
-    return form_error(error, "method", "string");
+    return form_error(error, "method", "a string");
 
   if (!get_bool(message.root, "more", &message.more, error) ||
       !get_bool(message.root, "oneway", &message.oneway, error) ||
@@ -91,7 +92,7 @@ bool varlink_call_message_parse(const char *data, size_t length, VarlinkCallMess
 
   if (message.oneway && (message.more || message.upgrade)) {
     g_set_error_literal(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_FORM,
-                        "\"oneway\" together with \"more\" or \"upgrade\"");
+                        "\"oneway\" cannot be combined with \"more\" or \"upgrade\"");
     return false;
   }
 
@@ -113,7 +114,7 @@ bool varlink_reply_message_parse(const char *data, size_t length, VarlinkReplyMe
   if (name && !json_is_null(name)) {
     message.error = json_string_value(name);
     if (!message.error || !*message.error)
-      return form_error(error, "error", "string");
+      return form_error(error, "error", "a string");
   }
 
   if (!get_bool(message.root, "continues", &message.continues, error) ||
@@ -122,7 +123,7 @@ bool varlink_reply_message_parse(const char *data, size_t length, VarlinkReplyMe
 
   if (message.error && message.continues) {
     g_set_error_literal(error, VARLINK_MESSAGE_ERROR, VARLINK_MESSAGE_ERROR_FORM,
-                        "an error that \"continues\"");
+                        "an error cannot have \"continues\"");
     return false;
   }
 
@@ -131,7 +132,7 @@ bool varlink_reply_message_parse(const char *data, size_t length, VarlinkReplyMe
   return true;
 }
 
-/* Names go into the JSON as they are. */
+/* Names go into the JSON without escaping. */
 static bool is_plain_name(const char *name) {
   return *name &&
          name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")] == '\0';
@@ -141,7 +142,7 @@ static void append(GByteArray *buffer, const char *text) {
   g_byte_array_append(buffer, (const guint8 *)text, (guint)strlen(text));
 }
 
-/* Dumps straight into the buffer's spare room; only a value that does not fit is dumped twice. */
+/* Dumps directly into the buffer. Only a value that does not fit is dumped twice. */
 static bool append_json(GByteArray *buffer, json_t *value) {
   guint start = buffer->len;
   size_t room = 4096, length;
@@ -222,7 +223,7 @@ GBytes *varlink_encode_reply(json_t *parameters, bool continues) {
   GByteArray *buffer = g_byte_array_new();
 
   if (!varlink_encode_reply_to(buffer, parameters, continues)) {
-    g_critical("a reply could not be encoded");
+    g_critical("varlink: cannot encode a reply");
     varlink_encode_reply_to(buffer, NULL, continues);
   }
   json_decref(parameters);

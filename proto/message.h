@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Varlink messages: the JSON of calls and replies to structs and back. */
+/* Varlink messages: converts calls and replies between JSON and structs. */
 #pragma once
 
 #include <glib.h>
@@ -11,16 +11,16 @@
 GQuark varlink_message_error_quark(void);
 
 typedef enum VarlinkMessageError {
-  VARLINK_MESSAGE_ERROR_JSON,  /* not JSON, or a name twice in one object */
-  VARLINK_MESSAGE_ERROR_FORM,  /* JSON, but no call or no reply */
-  VARLINK_MESSAGE_ERROR_BOUNDS /* a call past what varlink_call_check_bounds() takes */
+  VARLINK_MESSAGE_ERROR_JSON,  /* not JSON, or a duplicate name in an object */
+  VARLINK_MESSAGE_ERROR_FORM,  /* JSON, but not a valid call or reply */
+  VARLINK_MESSAGE_ERROR_BOUNDS /* a call beyond the limits of varlink_call_check_bounds() */
 } VarlinkMessageError;
 
-/* A call as it came. The strings belong to `root`. */
+/* A call as received. The strings belong to `root`. */
 typedef struct VarlinkCallMessage {
   json_t *root;
   const char *method;
-  json_t *parameters; /* always an object, of its own reference */
+  json_t *parameters; /* always an object; a separate reference */
   bool more;
   bool oneway;
   bool upgrade;
@@ -29,35 +29,35 @@ typedef struct VarlinkCallMessage {
 void varlink_call_message_clear(VarlinkCallMessage *message);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(VarlinkCallMessage, varlink_call_message_clear)
 
-/* A reply as it came. The strings belong to `root`. */
+/* A reply as received. The strings belong to `root`. */
 typedef struct VarlinkReplyMessage {
   json_t *root;
-  const char *error;  /* NULL: a success */
-  json_t *parameters; /* always an object, of its own reference */
+  const char *error;  /* NULL: success */
+  json_t *parameters; /* always an object; a separate reference */
   bool continues;
 } VarlinkReplyMessage;
 
 void varlink_reply_message_clear(VarlinkReplyMessage *message);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(VarlinkReplyMessage, varlink_reply_message_clear)
 
-/* What a call may consist of, beside its length: far more than any interface means to have. A parser makes up to a
- * hundred bytes of one that stands for an empty object. */
+/* Limits on a call besides its length, far above what any interface needs. They matter because a parser may allocate a hundred
+ * bytes for a single byte of JSON. */
 #define VARLINK_CALL_VALUES_MAX       4096
 #define VARLINK_CALL_DEPTH_MAX        32
 #define VARLINK_CALL_NUMBER_BYTES_MAX 256
 
-/* Looks at the bytes of a call without parsing them: whether it is worth it. Allocates nothing. */
+/* Checks these limits on the bytes of a call before it is parsed. Allocates nothing. */
 bool varlink_call_check_bounds(const char *data, size_t length, GError **error);
 
-/* `data` is one message without its NUL. Parameters may be left out, null or {}; keys that varlink does not
- * know are ignored. */
+/* `data` is one message without its NUL. The parameters may be absent, null or {}. Keys that varlink does not define are
+ * ignored. */
 bool varlink_call_message_parse(const char *data, size_t length, VarlinkCallMessage *ret_message,
                                 GError **error);
 bool varlink_reply_message_parse(const char *data, size_t length, VarlinkReplyMessage *ret_message,
                                  GError **error);
 
-/* Each appends one message with its NUL. `parameters` is borrowed and may be NULL: {}. False, with nothing
- * appended, if it cannot be encoded (it contains itself, or a name is none). */
+/* Each appends one message including its NUL. `parameters` is borrowed; NULL means {}. Returns false and appends nothing if it
+ * cannot be encoded (the parameters contain themselves, or the name is invalid). */
 bool varlink_encode_call_to(GByteArray *buffer, const char *method, json_t *parameters, bool more,
                             bool oneway);
 bool varlink_encode_reply_to(GByteArray *buffer, json_t *parameters, bool continues);

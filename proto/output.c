@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The output of a connection: straight to the kernel if it takes it, else queued. */
+/* The output of a connection: written directly if the kernel takes it, else queued. */
 #include "proto/server-private.h"
 
 #include <errno.h>
@@ -7,13 +7,13 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* Answers to pipelined calls are collected up to so much before one send() takes them. */
+/* Replies to pipelined calls are collected up to this size and sent with one send(). */
 #define CORK_BYTES ((size_t)64 * 1024)
 
-/* Chunks that one sendmsg() takes. */
+/* The most chunks per sendmsg(). */
 #define CHUNKS_AT_ONCE 64
 
-/* What a queued chunk costs beside its bytes: counted, so that many tiny ones are bounded too. */
+/* The overhead of a queued chunk. It is counted, so that many tiny chunks are limited too. */
 #define CHUNK_OVERHEAD_BYTES 128
 
 bool connection_is_clogged(const Connection *connection) {
@@ -23,7 +23,7 @@ bool connection_is_clogged(const Connection *connection) {
          connection->class->limits.max_queued_bytes;
 }
 
-/* One that many watchers share counts for each of them. */
+/* A chunk that many watchers share counts for each of them. */
 static size_t cost_of(const Chunk *chunk) {
   return g_bytes_get_size(chunk->bytes) + CHUNK_OVERHEAD_BYTES;
 }
@@ -51,8 +51,8 @@ void connection_clear_output(Connection *connection) {
   connection->queued_bytes = 0;
 }
 
-/* All of a class may hold so much together. Past that, whoever has most of it loses it, and the connection with it:
- * answers that nobody reads do not cost others theirs. */
+/* Limits the queued output of a whole class. Beyond it, the connection with the most output loses that output and is closed, so
+ * that replies that one client does not read do not cost others theirs. */
 static void keep_below_limit(PeerClass *class) {
   while (class->output_bytes > class->limits.max_output_bytes) {
     Connection *most = NULL;
@@ -62,14 +62,14 @@ static void keep_below_limit(PeerClass *class) {
         most = each;
     if (!most || most->output_bytes == 0)
       return;
-    g_debug("varlink: a client of uid %u left %zu bytes of answers unread, and there is no more room",
+    g_debug("varlink: a client of uid %u left %zu bytes of replies unread, and the buffers are full",
             (unsigned)most->peer->public.uid, most->output_bytes);
     connection_clear_output(most);
     connection_break(most);
   }
 }
 
-/* Keeps `owner`, of which `data` is the end, or a copy. */
+/* Queues `data`: by a reference to `owner`, if given, of which it is the end; else as a copy. */
 static void enqueue(Connection *connection, const char *data, size_t length, GBytes *owner) {
   Chunk chunk = {0};
 
@@ -90,7 +90,7 @@ static void enqueue(Connection *connection, const char *data, size_t length, GBy
   keep_below_limit(connection->class);
 }
 
-/* What of it the kernel took; a connection that is gone takes all. */
+/* Returns how much the kernel took. Marks the connection as broken if the write failed. */
 static size_t write_now(Connection *connection, struct iovec *vectors, size_t n_vectors) {
   struct msghdr message = {.msg_iov = vectors, .msg_iovlen = n_vectors};
   ssize_t n;
@@ -102,7 +102,7 @@ static size_t write_now(Connection *connection, struct iovec *vectors, size_t n_
   if (n >= 0)
     return (size_t)n;
   if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) {
-    g_debug("varlink: a client of uid %u went away: %s", (unsigned)connection->peer->public.uid,
+    g_debug("varlink: cannot send to a client of uid %u: %s", (unsigned)connection->peer->public.uid,
             g_strerror(errno));
     connection_break(connection);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the files of the server share: server.c, listen.c, service.c, connection.c, output.c and call.c. */
+/* Shared by the files of the server: server.c, listen.c, service.c, connection.c, output.c and call.c. */
 #pragma once
 
 #include "proto/framing.h"
@@ -22,8 +22,8 @@ typedef struct Poll {
 
 struct Listener {
   Poll poll;
-  bool waited_for; /* somebody connects */
-  char *path;      /* NULL: not made by us, so not to be removed by us */
+  bool waited_for; /* a client is connecting */
+  char *path;      /* NULL: we did not create the socket file, so we do not remove it */
   dev_t dev;
   ino_t ino;
 };
@@ -35,17 +35,17 @@ typedef struct Service {
   gpointer user_data;
 } Service;
 
-/* One method of one: what a call is looked up in, by its full name. */
+/* One method of a service. Calls find it by its full name. */
 typedef struct Method {
-  char *full_name; /* a GRefString, shared with the calls: they may outlive the server */
+  char *full_name; /* a GRefString, shared with the calls, which may outlive the server */
   const VarlinkMember *member;
   VarlinkMethodFunc func;
   bool streams;
-  bool open_to_all; /* org.varlink.service: nobody is asked */
+  bool open_to_all; /* org.varlink.service: needs no authorization */
   const Service *service;
 } Method;
 
-/* A connection's place in one of the lists of its class. */
+/* A connection's link in one of the lists of its class. */
 typedef struct Link {
   Connection *next;
   Connection *previous;
@@ -68,18 +68,18 @@ typedef struct List {
   size_t length;
 } List;
 
-/* The connections of all peers that are trusted, or of all strangers. */
+/* The connections of all trusted peers, or of all strangers. */
 typedef struct PeerClass {
   VarlinkPeerLimits limits;
   GHashTable *uids; /* uid → number of connections */
   List lists[N_LISTS];
-  size_t input_bytes;  /* that framings have allocated */
-  size_t output_bytes; /* in chunks, with what these cost */
+  size_t input_bytes;  /* allocated by framings */
+  size_t output_bytes; /* in chunks, including their overhead */
 } PeerClass;
 
 struct VarlinkServer {
   GMainContext *context;
-  GSource *source; /* one for all: the main loop sees one fd, whatever the number of connections */
+  GSource *source; /* the main loop sees a single fd, whatever the number of connections */
   int epoll_fd;
   VarlinkServiceInfo info;
   unsigned partial_message_timeout_ms;
@@ -89,26 +89,26 @@ struct VarlinkServer {
   VarlinkTrustFunc trust;
   gpointer trust_data;
   GPtrArray *listeners;
-  GPtrArray *services;    /* in the order in which GetInfo tells them */
+  GPtrArray *services;    /* in the order in which GetInfo lists them */
   GHashTable *methods;    /* full name → Method */
   GHashTable *interfaces; /* name → Service */
   PeerClass classes[VARLINK_N_TRUSTS];
   bool dispatching;
-  Connection *graveyard; /* closed in this round; events that were fetched may still point there */
-  bool accepting;        /* false: out of descriptors, tried again at `accept_again_us` */
+  Connection *graveyard; /* closed in this round; events already fetched may still point to them */
+  bool accepting;        /* false: out of descriptors, retrying at `accept_again_us` */
   int64_t accept_again_us;
-  bool memory_lent;     /* much was buffered since free memory was given back */
-  int64_t give_back_us; /* when that is done, or 0; and when it was last done */
-  int64_t gave_back_us;
-  bool accept_failed;  /* has been said, and is not said again before it got better */
-  GByteArray *scratch; /* one message being encoded */
-  GByteArray *cork;    /* the answers of the connection that is being handled */
-  char *read_buffer;   /* READ_BYTES, for whichever connection is being read */
+  bool memory_lent;     /* much has been buffered since memory was last given back */
+  int64_t give_back_us; /* when to give memory back; 0: not planned */
+  int64_t gave_back_us; /* when it was last given back */
+  bool accept_failed;   /* the failure has been logged; not again until accept() has succeeded */
+  GByteArray *scratch;  /* the message being encoded */
+  GByteArray *cork;     /* collected replies of the connection being handled */
+  char *read_buffer;    /* READ_BYTES, for the connection being read */
 };
 
 #define READ_BYTES ((size_t)64 * 1024)
 
-/* Shared by a connection and its calls (a reference counted box), as a call may outlive its connection. */
+/* A reference counted box, shared by a connection and its calls, since a call may outlive its connection. */
 typedef struct Peer {
   VarlinkPeer public;
   gid_t groups[];
@@ -122,33 +122,33 @@ typedef struct Chunk {
 
 struct Connection {
   Poll poll;
-  uint32_t events; /* that epoll knows of */
+  uint32_t events; /* as registered with epoll */
   VarlinkServer *server;
   PeerClass *class;
   Link links[N_LISTS];
-  uint32_t pending_events; /* in LIST_EVENTS: fetched, and not handled yet */
+  uint32_t pending_events; /* in LIST_EVENTS: fetched but not handled yet */
   Connection *next_dead;
   Peer *peer;
   VarlinkFraming framing;
-  size_t input_bytes;  /* of the framing, as the class counts it */
-  VarlinkCall *call;   /* the one that is being answered; not a reference */
-  GArray *output;      /* Chunk; NULL while nothing waits */
-  size_t output_first; /* chunks before it are gone */
+  size_t input_bytes;  /* of the framing, as counted in the class */
+  VarlinkCall *call;   /* the call in progress; not a reference */
+  GArray *output;      /* of Chunk; NULL while nothing is queued */
+  size_t output_first; /* chunks before this one have been sent */
   size_t queued_bytes;
-  size_t output_bytes;      /* what the class counts: a chunk is whole until its last byte has gone */
-  bool corked;              /* its answers are being collected in the server's cork */
-  int64_t partial_until_us; /* in LIST_PARTIAL: when the message that has begun must be whole */
-  int64_t linger_until_us;  /* in LIST_LINGER: when it is closed; nothing is read meanwhile */
-  bool peer_wrote_all;      /* it will send no more, but may still read */
-  bool gave_up;             /* it sent what is no call: nothing more is read */
-  bool hung_up;             /* it is gone altogether */
-  bool broken;              /* to be closed at the next round */
+  size_t output_bytes;      /* as counted in the class: a chunk counts in full until its last byte is sent */
+  bool corked;              /* its replies are being collected in the server's cork */
+  int64_t partial_until_us; /* in LIST_PARTIAL: deadline for completing the message */
+  int64_t linger_until_us;  /* in LIST_LINGER: when it is closed; nothing is read until then */
+  bool peer_wrote_all;      /* the peer will send no more, but may still read */
+  bool gave_up;             /* the peer sent an invalid call: nothing more is read */
+  bool hung_up;             /* the peer is gone */
+  bool broken;              /* to be closed in the next round */
 };
 
 struct VarlinkCall {
   int n_refs;
-  Connection *connection; /* NULL: closed or answered for good */
-  const Method *method;   /* only while there is a connection */
+  Connection *connection; /* NULL: closed, or the last reply has been sent */
+  const Method *method;   /* valid only while there is a connection */
   char *full_name;
   Peer *peer;
   bool more;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The varlink server: its lists, its loop source, the interfaces that it serves. */
+/* The varlink server: its lists, its event source, and the interfaces that it serves. */
 #include "proto/server-private.h"
 
 #include <errno.h>
@@ -10,24 +10,23 @@
 
 /* Theory of Operation
  *
- * The server is one GSource on one epoll descriptor. GLib's loop looks at every source and every descriptor
- * in each round, so a source for each of some thousand watchers would make each call of anybody slow; epoll
- * tells only what is to be done.
+ * The server is one GSource on one epoll descriptor. GLib's loop looks at every source and every descriptor in each round, so
+ * one source per connection would slow down every call once there are thousands of watchers. epoll returns only what is ready.
  *
- * One round (dispatch): fetch events, and put connections that have one into LIST_EVENTS. Then each class of peers
- * has its turn, the trusted ones first: connections with events, and between them those that can go on without one
- * (LIST_READY). A class has so much time; whoever is left is first in the next round, so that neither the program's
- * timers nor the other class wait for long, whatever one class sends. After that: end messages that took too long to
- * come (LIST_PARTIAL, which is in the order of its deadlines because all have the same timeout; so is LIST_LINGER);
- * read on where there was no room (LIST_STARVED); accept (listen.c), also where descriptors had run out; free what was
- * closed. Methods run only within this. They may be answered from anywhere on the same thread. */
+ * One round (dispatch): fetch events and put the connections that have one into LIST_EVENTS. Then each class of peers has its
+ * turn, the trusted ones first: connections with events, and in between those that can go on without one (LIST_READY). The time
+ * of a class is limited, and whoever is left is first in the next round; so neither the program's timers nor the other class
+ * wait for long, whatever one class sends. After that: end connections whose message took too long (LIST_PARTIAL, which is in
+ * order of its deadlines because all have the same timeout; so is LIST_LINGER); read on where there was no room (LIST_STARVED);
+ * accept (listen.c), also after descriptors had run out; free what was closed. Methods run only within a round. They may reply
+ * from anywhere on the same thread. */
 
 #define EVENTS_AT_ONCE 128
 
-/* Events are small things; what is long is done when a connection is taken from LIST_READY. */
+/* Events take little time. Long work is done when a connection is taken from LIST_READY. */
 #define EVENTS_FOR_ONE_READY 8
 
-/* So much buffered at a time is worth an effort to give the memory back. */
+/* Once this much has been buffered at a time, it is worth giving the memory back. */
 #define MUCH_BYTES         ((size_t)4 << 20)
 #define GIVE_BACK_PAUSE_US G_USEC_PER_SEC
 
@@ -70,7 +69,7 @@ void list_remove(ListKind kind, Connection *connection) {
   list->length--;
 }
 
-/* When something is to be done without an event, or -1. */
+/* When there is something to do without an event, or -1. */
 static int64_t next_deadline(const VarlinkServer *server) {
   int64_t deadline = -1;
 
@@ -120,7 +119,8 @@ static void end_late_messages(PeerClass *class) {
 
   while ((connection = class->lists[LIST_PARTIAL].first) &&
          connection->partial_until_us <= g_get_monotonic_time()) {
-    g_debug("varlink: a client of uid %u did not end its message", (unsigned)connection->peer->public.uid);
+    g_debug("varlink: a client of uid %u did not finish its message in time",
+            (unsigned)connection->peer->public.uid);
     connection_close(connection, true);
   }
   while ((connection = class->lists[LIST_LINGER].first) &&
@@ -137,7 +137,8 @@ static void bury(VarlinkServer *server) {
   }
 }
 
-/* Into a list of ours: epoll tells the same ones first each time, and so of those that the time is not enough for. */
+/* Puts events into a list of our own: otherwise epoll would report the same connections first each time, and those for which
+ * the time is too short would never get their turn. */
 static void fetch_events(VarlinkServer *server) {
   struct epoll_event events[EVENTS_AT_ONCE];
   int n = epoll_wait(server->epoll_fd, events, EVENTS_AT_ONCE, 0);
@@ -156,7 +157,7 @@ static void fetch_events(VarlinkServer *server) {
   }
 }
 
-/* After the others' events: who has hung up has made room by then. */
+/* Runs after the other events: by then clients that hung up have made room. */
 static void accept_new(VarlinkServer *server) {
   for (guint i = 0; i < server->listeners->len; i++) {
     Listener *listener = server->listeners->pdata[i];
@@ -176,7 +177,8 @@ static void handle_next_event(PeerClass *class) {
   connection_handle_event(connection, events);
 }
 
-/* Each connection in turn; small calls pass long ones. What becomes ready meanwhile waits for the next round, behind the events of the others. */
+/* Handles each connection in turn; small calls overtake long ones. What becomes ready meanwhile waits for the next round,
+ * behind the events of the others. */
 static void run_class(PeerClass *class) {
   int64_t until_us = g_get_monotonic_time() + class->limits.max_round_us;
   size_t n_ready = class->lists[LIST_READY].length;
@@ -196,8 +198,8 @@ static void run_class(PeerClass *class) {
   }
 }
 
-/* What was freed in small pieces stays with the program, unless the C library is told to look for whole pages. That takes
- * some milliseconds, so not at once after each burst. */
+/* The C library keeps what was freed in small pieces, unless it is told to look for whole free pages. That takes some
+ * milliseconds, so it is not done after each burst. */
 static void give_memory_back(VarlinkServer *server) {
   int64_t now_us = g_get_monotonic_time();
   size_t held = 0;
@@ -250,8 +252,8 @@ static GSourceFuncs source_funcs = {
 #define KIB(n) ((size_t)(n) << 10)
 #define MIB(n) ((size_t)(n) << 20)
 
-/* Sizes of messages: the largest call that makes sense, a drain to 64 targets, has some 130 KiB. jansson takes some
- * 15 ms for each MiB of one string. What strangers may hold together is what all of them may send at once. */
+/* The largest call that makes sense, a drain to 64 targets, has some 130 KiB. jansson takes some 15 ms for each MiB of one
+ * string. The limit on the input of strangers is what all of them can send at once. */
 static const VarlinkPeerLimits default_limits[] = {
     [VARLINK_TRUSTED] = {.max_message_bytes = KIB(256),
                          .max_queued_bytes = MIB(4),
@@ -339,8 +341,8 @@ VarlinkServer *varlink_server_new(GMainContext *context, const VarlinkServiceInf
 
   server->source = g_source_new(&source_funcs, sizeof(ServerSource));
   g_source_set_name(server->source, "varlink server");
-  /* Otherwise GLib takes the descriptor out of its poll set and puts it back around each dispatch, at three
-   * system calls a round. Methods run no loop of their own, so that nothing recurses. */
+  /* Otherwise GLib would remove the descriptor from its poll set and add it again around each dispatch, at three system calls
+   * per round. Nothing recurses, since methods run no loop of their own. */
   g_source_set_can_recurse(server->source, TRUE);
   ((ServerSource *)server->source)->server = server;
   ((ServerSource *)server->source)->tag = g_source_add_unix_fd(server->source, server->epoll_fd, G_IO_IN);
@@ -433,7 +435,7 @@ bool varlink_server_add_interface(VarlinkServer *server, const char *description
 
   name = varlink_interface_get_name(interface);
   if (g_hash_table_contains(server->interfaces, name)) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_EXISTS, "%s is served already", name);
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_EXISTS, "%s is already served", name);
     return false;
   }
   for (size_t i = 0; i < n_methods; i++)

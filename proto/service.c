@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* org.varlink.service, which every varlink server has. */
+/* org.varlink.service, which every varlink server provides. */
 #include "proto/server-private.h"
 
 static const char service_description[] =
-    "# What every varlink service has: it tells which interfaces there are, and how they look.\n"
+    "# The interface that every varlink service has. It describes the service and its interfaces.\n"
     "interface org.varlink.service\n"
     "\n"
-    "# Who made this service, and the names of its interfaces.\n"
+    "# Returns who made this service, and the names of its interfaces.\n"
     "method GetInfo() -> (\n"
     "  vendor: string,\n"
     "  product: string,\n"
@@ -15,25 +15,25 @@ static const char service_description[] =
     "  interfaces: []string\n"
     ")\n"
     "\n"
-    "# The text of an interface file.\n"
+    "# Returns the text of an interface file.\n"
     "method GetInterfaceDescription(interface: string) -> (description: string)\n"
     "\n"
-    "# There is no such interface.\n"
+    "# The service has no such interface.\n"
     "error InterfaceNotFound (interface: string)\n"
     "\n"
     "# The interface has no such method.\n"
     "error MethodNotFound (method: string)\n"
     "\n"
-    "# The interface has the method, but the service does not serve it.\n"
+    "# The interface has the method, but the service does not implement it.\n"
     "error MethodNotImplemented (method: string)\n"
     "\n"
-    "# A parameter is unknown, missing, or cannot be what it is.\n"
+    "# A parameter is unknown, missing or invalid.\n"
     "error InvalidParameter (parameter: string)\n"
     "\n"
-    "# The peer may not make this call.\n"
+    "# The caller may not call this method.\n"
     "error PermissionDenied ()\n"
     "\n"
-    "# The method streams its answers, so it has to be called with \"more\".\n"
+    "# The method streams its replies and must be called with \"more\".\n"
     "error ExpectedMore ()\n";
 
 static void get_info(VarlinkCall *call, json_t *parameters, gpointer user_data) {

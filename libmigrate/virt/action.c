@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is done to a domain: the migration itself, and the calls that steer it. */
+/* Actions on a domain: the migration itself, and the calls that steer it. */
 #include "libmigrate/virt/certificates.h"
 #include "libmigrate/virt/libvirt.h"
 #include "libmigrate/virt/xml.h"
 
-/* Reads what of the domain the flags and parameters depend on. The facts own the disks' names. */
+/* Reads what flags and parameters depend on. The facts own the names of the disks. */
 static bool read_start(virDomainPtr domain, const MigMigrateRequest *request, MigDomainFacts *ret_facts,
                        MigStart *ret_start, GError **error) {
   int persistent = virDomainIsPersistent(domain);
@@ -34,17 +34,17 @@ static bool run(virConnectPtr vir, virDomainPtr domain, const MigMigrateRequest 
                       request->resume_post_copy ? "cannot resume the post-copy migration to %s"
                                                 : "the migration to %s failed",
                       request->target_uri);
-  /* The same words of libvirt mean either of two connections. */
+  /* libvirt's text is the same for both connections: ours, and the source's to the target. */
   if (error && g_error_matches(*error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE)) {
     bool ours = virConnectIsAlive(vir) != 1;
 
     g_prefix_error(error, "%s: ",
                    ours ? "the connection to the source's libvirtd broke"
-                        : "the source's libvirtd lost or did not get its connection to the target");
+                        : "the source's libvirtd could not connect to the target, or lost the connection");
     if (!ours)
       (*error)->code = MIG_VIRT_ERROR_PEER_LOST;
   }
-  /* QEMU names a file, and not whose. */
+  /* QEMU names the missing file, but not the host. */
   if (error && g_error_matches(*error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_TLS)) {
     MigSight here = mig_certificates_look("/");
 
@@ -74,8 +74,8 @@ bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError
 
   if (!mig_guard_pass(domain, request->uuid, request->guard, error))
     return false;
-  /* Before the start, for a small guest may be over before the monitor's first step. Not on a resume: QEMU is
-   * in post-copy then, and the guest has been moved already. */
+  /* Before the start, since the migration of a small guest may finish before the monitor's first step. Not on a resume: then
+   * QEMU is in post-copy, and the guest has already switched over. */
   if (!request->resume_post_copy && max_downtime_ms &&
       virDomainMigrateSetMaxDowntime(domain, max_downtime_ms, 0) < 0)
     return mig_virt_error_take(error, "cannot set the downtime limit of domain %s", request->uuid);
@@ -83,7 +83,7 @@ bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError
   return run(lease.vir, domain, request, &start, flags, error);
 }
 
-/* The domain for a call that acts on it at once. NULL: it could not be had, or `guard` refused. */
+/* Looks up the domain for a call that acts on it at once. NULL: the lookup failed, or `guard` refused. */
 static virDomainPtr take_for_action(MigConn *conn, const char *uuid, const MigGuard *guard,
                                     MigLease *ret_lease, GError **error) {
   virDomainPtr domain = mig_lease_take_domain(conn, uuid, ret_lease, error);
@@ -124,7 +124,8 @@ bool mig_libvirt_set_bandwidth(MigConn *conn, const char *uuid, uint64_t bytes_p
   if (!domain)
     return false;
   return virDomainMigrateSetMaxSpeed(domain, mig_param_mib_per_s(bytes_per_s), flags) == 0 ||
-         mig_virt_error_take(error, "cannot set the bandwidth to %" G_GUINT64_FORMAT " bytes/s", bytes_per_s);
+         mig_virt_error_take(error, "cannot set the bandwidth limit to %" G_GUINT64_FORMAT " bytes/s",
+                             bytes_per_s);
 }
 
 bool mig_libvirt_start_post_copy(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error) {
@@ -162,11 +163,11 @@ bool mig_libvirt_undefine(MigConn *conn, const char *uuid, const MigGuard *guard
 
   if (!domain)
     return false;
-  /* libvirt would make an active one transient. */
+  /* libvirt would make an active domain transient. */
   active = virDomainIsActive(domain);
   if (active > 0) {
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID,
-                "domain %s is active: its definition is not removed", uuid);
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID, "domain %s is active: not undefining it",
+                uuid);
     return false;
   }
   return (active == 0 && virDomainUndefineFlags(domain, VIR_DOMAIN_UNDEFINE_KEEP_NVRAM |

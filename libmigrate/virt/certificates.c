@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whether this host has what QEMU's TLS takes to send a migration.
+/* Does this host have the certificates that QEMU needs to send a migration over TLS?
  *
- * libvirt gives QEMU a directory: migrate_tls_x509_cert_dir of qemu.conf, else /etc/pki/libvirt-migrate if there is one, else
- * default_tls_x509_cert_dir, which is /etc/pki/qemu if nothing is said. The sending QEMU does not start TLS without ca-cert.pem
- * in it. qemu.conf is root's on most hosts, and then a directory of another name may be meant; where there is none, libvirtd sees
- * other files than this process, as from a container. */
+ * libvirt passes QEMU a directory: migrate_tls_x509_cert_dir of qemu.conf; else /etc/pki/libvirt-migrate, if it exists; else
+ * default_tls_x509_cert_dir, by default /etc/pki/qemu. The sending QEMU does not start TLS without ca-cert.pem in it. On most
+ * hosts only root can read qemu.conf, so it may name another directory. If there is no qemu.conf, libvirtd sees other files
+ * than this process, for example from a container. */
 #include "libmigrate/virt/certificates.h"
 
 #include "libmigrate/virt/xml.h"
@@ -18,7 +18,7 @@
 #define DEFAULT_DIRECTORY "/etc/pki/qemu"
 #define AUTHORITY         "ca-cert.pem"
 
-/* The value of `key = "value"`, or NULL. Comments begin with '#'. */
+/* The value of `key = "value"`, or NULL. Lines that begin with '#' do not match. */
 static char *find_setting(const char *configuration, const char *key) {
   g_autofree char *pattern = g_strdup_printf("^[ \t]*%s[ \t]*=[ \t]*[\"']([^\"'\n]*)[\"']", key);
   g_autoptr(GRegex) regex = g_regex_new(pattern, G_REGEX_MULTILINE, 0, NULL);
@@ -28,7 +28,7 @@ static char *find_setting(const char *configuration, const char *key) {
   return g_match_info_matches(match) ? g_match_info_fetch(match, 1) : NULL;
 }
 
-/* What is not there may be hidden from this process, as all of /home is by ProtectHome=tmpfs. */
+/* A missing file may just be hidden from this process, as ProtectHome=tmpfs hides all of /home. */
 static MigSight look(const char *root, const char *path) {
   struct stat status;
   bool absent;
@@ -47,7 +47,7 @@ static MigSight look_for_authority(const char *root, const char *directory) {
   return look(root, path);
 }
 
-/* NULL: it cannot be read. */
+/* NULL: not readable. */
 static char *read_configuration(const char *root) {
   g_autofree char *path = g_build_filename(root, CONFIGURATION, NULL);
   char *text = NULL;

@@ -1,36 +1,35 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Opening and closing connections without ever waiting for a server that does not answer. */
+/* Opens and closes connections without ever waiting for a server that does not answer. */
 #include "libmigrate/virt/libvirt.h"
 
 #include <string.h>
 
-/* Theory of operation. virConnectOpen() has no timeout: before keepalive is agreed upon, a libvirtd that is
- * stopped, or a host that drops packets, holds it for minutes or for good. So each open runs on a thread of
- * its own, an *attempt*, and the caller waits for the attempt for as long as it likes. An attempt that nobody
- * waits for any more is *abandoned*: when it ends it closes what it got. Since a hung server would collect a
- * thread and a socket with each new try, a later open of the same URI takes an abandoned attempt over
- * instead of starting another, and their number is limited. It takes none over that is old, unless there are
- * some already: an attempt that was begun while the link was cut asks again ever more seldom, and would notice
- * late that the link is back.
+/* Theory of Operation. virConnectOpen() has no timeout: until keepalive is negotiated, a stopped libvirtd, or a host that
+ * drops packets, blocks it for minutes or forever. So each open runs on its own thread, as an *attempt*, and the caller waits
+ * for the attempt as long as it likes. An attempt for which nobody waits any more is *abandoned*: when it ends, it closes the
+ * connection it got. Since each retry would cost another thread and socket while a server hangs, a later open of the same URI
+ * takes over an abandoned attempt instead of starting a new one, and their number is limited. It does not take over an old
+ * attempt, unless the limit for its URI is reached: an attempt that began while the link was down retries ever more rarely and
+ * would notice late that the link is back.
  *
- * All that hang together take threads and sockets, so there is a limit on them, and whoever is told to connect to
- * addresses where nobody answers could reach it. That must cut off no one else. So each *standing* has places of its own:
- * this node's libvirtd has no limit but that of its URI; what the configuration names comes next, then what has answered
- * before. The rest are strangers. They are asked for a way over the network first, which takes PROBE_MS and not the
- * minutes of TCP, one host has few of their places, and who finds none waits for one for as long as it has time.
+ * Attempts that hang hold threads and sockets, so their total is limited. Somebody who has the agent connect to addresses where
+ * nobody answers could use up that limit, and this must not affect other hosts. So each *standing* has places of its own: this
+ * node's libvirtd has no limit except that of its URI; then come the hosts of the configuration, then those that have answered
+ * before. The rest are strangers. The network is probed first for a stranger, which takes PROBE_MS instead of TCP's minutes;
+ * one host gets only a few of the strangers' places; and an open that finds none free waits for one until its time is up.
  *
- * Closing is the same backwards: virConnectClose() waits for the server's answer, so the last reference gives
- * the connection to a thread which ends when the server answers or keepalive gives it up. Where no thread can be had the
- * connection waits in a list, for whoever comes by next: an open, a close, the event loop's next turn.
+ * Closing has the same problem: virConnectClose() waits for the server's answer. So the last reference hands the connection to
+ * a thread that ends when the server answers or keepalive gives up. If no thread can be started, the connection waits in a
+ * list for the next open, the next close, or the next turn of the event loop.
  *
- * Locks: opener->lock guards the lists and every attempt's fields. It is never held while libvirt is called.
+ * Locks: opener->lock guards the lists and every attempt's fields. It is never held during a libvirt call.
  */
 
 #define ABANDONED_PER_URI_MAX  4
-#define ABANDONED_PER_HOST_MAX 8 /* of a stranger */
+#define ABANDONED_PER_HOST_MAX 8 /* strangers only */
 #define ANSWERED_MAX           64
 #define FRESH_USEC             (4 * G_USEC_PER_SEC)
-#define PROBE_MS               8000 /* three packets, should the first two be lost */
+#define PROBE_MS               8000 /* time for three SYNs, should the first two be lost */
 
 typedef enum Standing { STANDING_OWN, STANDING_CONFIGURED, STANDING_ANSWERED, STANDING_STRANGER } Standing;
 
@@ -45,25 +44,25 @@ static const struct {
 };
 
 struct MigOpener {
-  gint refs; /* the driver's, each connection's, each attempt's */
+  gint refs; /* of the driver, each connection, and each attempt */
   GMutex lock;
   GCond done;
-  GPtrArray *abandoned; /* of Attempt, borrowed: an attempt leaves it before its thread ends */
-  GPtrArray *unclosed;  /* of virConnectPtr: no thread could be had to close them */
-  char *own_uri;        /* or NULL: nobody said */
+  GPtrArray *abandoned; /* of Attempt, borrowed: an attempt removes itself before its thread ends */
+  GPtrArray *unclosed;  /* of virConnectPtr: no thread could be started to close them */
+  char *own_uri;        /* or NULL: unknown */
   GHashTable *configured;
-  GPtrArray *answered; /* URIs, the last one to answer last */
+  GPtrArray *answered; /* URIs, the most recent one last */
 };
 
 typedef struct Attempt {
   MigOpener *opener;
   char *uri;
-  char *host; /* of a stranger: whose places it takes */
+  char *host; /* whose places a stranger takes */
   Standing standing;
   gint64 begun_usec;
-  bool waited_for; /* else it is in the list, or done */
+  bool waited_for; /* false: in the list of abandoned ones, or done */
   bool ended;
-  MigEventSink *sink; /* NULL: no events are wanted */
+  MigEventSink *sink; /* NULL: no events wanted */
   virConnectPtr vir;  /* the result */
   GError *error;
 } Attempt;
@@ -178,12 +177,12 @@ static void attempt_free(Attempt *attempt) {
   g_free(attempt);
 }
 
-/* Nobody is there to type a password, but what auth.conf holds is found on the way to asking. */
+/* Nobody is there to type a password. libvirt looks in auth.conf before it calls this. */
 static int no_credentials(virConnectCredentialPtr credentials, unsigned n, void *data) {
   return -1;
 }
 
-/* What only ssh's own configuration leads to is not looked for. */
+/* Not over ssh: its own configuration may lead elsewhere. */
 static bool may_probe(const Attempt *attempt) {
   size_t scheme = strcspn(attempt->uri, ":");
 
@@ -206,11 +205,10 @@ static virConnectPtr connect(const Attempt *attempt, GError **error) {
     return NULL;
   }
 
-  /* Drivers inside the process have no connection to keep alive; a server without keepalive is too old to
-   * use. */
+  /* NO_SUPPORT: a driver inside this process, with no connection to keep alive. A server without keepalive is too old to use. */
   if (virConnectSetKeepAlive(vir, MIG_KEEPALIVE_INTERVAL_S, MIG_KEEPALIVE_COUNT) != 0) {
     if (virGetLastErrorCode() != VIR_ERR_NO_SUPPORT) {
-      mig_virt_error_take(error, "cannot keep the connection to %s alive", uri);
+      mig_virt_error_take(error, "cannot set up keepalive on the connection to %s", uri);
       goto fail;
     }
     virResetLastError();
@@ -253,7 +251,7 @@ static gpointer attempt_thread(gpointer data) {
   waited_for = attempt->waited_for;
   if (!waited_for)
     g_ptr_array_remove_fast(opener->abandoned, attempt);
-  g_cond_broadcast(&opener->done); /* for who waits for it, or for a place */
+  g_cond_broadcast(&opener->done); /* wakes those that wait for this attempt or for a place */
   g_mutex_unlock(&opener->lock);
 
   if (!waited_for)
@@ -312,14 +310,14 @@ static bool has_place(const MigOpener *opener, const Attempt *attempt, GError **
   }
   if (attempt->standing == STANDING_STRANGER && same_host >= ABANDONED_PER_HOST_MAX) {
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-                "cannot connect to %s: %u connections to %s hang already", attempt->uri, same_host,
+                "cannot connect to %s: %u connections to %s are already hanging", attempt->uri, same_host,
                 attempt->host);
     return false;
   }
   if (same < standings[attempt->standing].abandoned_max)
     return true;
   g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-              "cannot connect to %s: %u connections to %s hang already", attempt->uri, same,
+              "cannot connect to %s: %u connections to %s are already hanging", attempt->uri, same,
               standings[attempt->standing].whom);
   return false;
 }
@@ -334,7 +332,7 @@ static Attempt *attempt_new(MigOpener *opener, const char *uri, bool with_events
   return attempt;
 }
 
-/* One of before, or a new one, which waits for a place. NULL: none became free. */
+/* Takes over an abandoned attempt, or waits for a place and makes a new one. NULL: no place became free in time. */
 static Attempt *attempt_get(MigOpener *opener, const char *uri, bool with_events, gint64 deadline,
                             bool *ret_is_new, GError **error) {
   Attempt *fresh = attempt_new(opener, uri, with_events), *attempt;
@@ -373,7 +371,7 @@ virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned ti
   bool is_new = false, ended;
 
   if (!uri || !*uri) {
-    g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID, "a libvirt URI is needed");
+    g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID, "no libvirt URI given");
     return NULL;
   }
 
@@ -405,8 +403,8 @@ virConnectPtr mig_opener_connect(MigOpener *opener, const char *uri, unsigned ti
   if (!ended) {
     attempt->waited_for = false;
     g_ptr_array_add(opener->abandoned, attempt);
-    /* With the lock held, for the attempt may be gone as soon as it is let go. Should an event be on its way
-     * already, this waits for its receiver, which by contract only posts it elsewhere. */
+    /* With the lock held: the attempt may be freed as soon as the lock is released. If an event is just being delivered, this
+     * waits for its receiver, which by contract only posts the event elsewhere. */
     if (attempt->sink)
       mig_event_sink_set(attempt->sink, NULL, NULL);
   }

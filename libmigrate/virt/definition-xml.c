@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A domain's XML as a sorted list of values, so that two of them can be compared.
+/* A domain's XML as a sorted list of values, so that two definitions can be compared.
  *
- * Each device is an item by what tells it from others of its kind, so that one that was taken out does not make all that
- * follow look changed. Below an item, elements of a name are told apart by their key where they have one, and else by number.
- * What is written in two ways is made one: sizes are bytes, blanks around text are gone, memory is what remains without
- * the memory devices, which libvirt counts in. */
+ * Each device is an item, named by what identifies it among its kind, so that removing one does not make all later ones look
+ * changed. Within an item, elements with the same name are told apart by a key if they have one, else by number. Values that
+ * can be written in several ways are normalized: sizes are in bytes, white space around text is stripped, and "memory"
+ * excludes the memory devices, which libvirt includes. */
 #include "libmigrate/virt/xml.h"
 
 #include <string.h>
 
-/* A definition of libvirt's has a thousand at most; metadata may be anything. */
+/* A definition by libvirt has at most a thousand; metadata may be anything. */
 #define ENTRIES_MAX 20000
 
 typedef struct Flat {
   const MigXml *xml;
   MigStore *store;
   GArray *entries;
-  const char *item; /* of the store */
+  const char *item; /* owned by the store */
 } Flat;
 
 typedef struct Key {
@@ -24,10 +24,10 @@ typedef struct Key {
   const char *key;
 } Key;
 
-/* `text` where `is_there` holds, else nothing. */
+/* `text` if `is_there` holds, else the empty string. */
 #define WHERE(is_there, text) "substring(" text ", 1 div boolean(" is_there "))"
 
-/* What tells a device from others of its kind: an XPath expression, the first that is not empty. Others are numbered. */
+/* XPaths that identify a device among its kind; the first that is not empty counts. Devices without one are numbered. */
 static const Key device_keys[] = {
     {"interface", "mac/@address"},
     {"disk", "target/@dev"},
@@ -51,7 +51,7 @@ static const Key device_keys[] = {
     {"watchdog", "@model"},
 };
 
-/* The same of elements below an item: an attribute. */
+/* The same for elements within an item: the attribute that identifies them. */
 static const Key element_keys[] = {
     {"vcpupin", "vcpu"},    {"iothreadpin", "iothread"},
     {"vcpusched", "vcpus"}, {"iothreadsched", "iothreads"},
@@ -70,7 +70,7 @@ static const char *element_key(const char *element) {
   return NULL;
 }
 
-/* What is of this run, and of no start: names that libvirt gives, layers below a disk as they are open now. */
+/* What exists only while the domain runs: names that libvirt assigns, backing files as they are open now. */
 static bool is_of_this_run(const char *element) {
   static const char *const names[] = {"alias", "backingStore", "mirror", "privateData"};
 
@@ -82,7 +82,7 @@ static bool is_of_this_run(const char *element) {
 
 /* --- entries --- */
 
-/* Takes both texts. */
+/* Takes ownership of path and value. */
 static void add(Flat *flat, char *path, char *value, bool is_size) {
   MigDefEntry entry = {
       .item = flat->item, .is_size = is_size, .is_secret = g_str_has_suffix(path, "@passwd")};
@@ -101,7 +101,7 @@ static char *attribute(xmlNode *node, const char *name) {
   return copy;
 }
 
-/* The text in the element itself, or NULL if there is none but blanks. */
+/* The element's own text; NULL if there is none but white space. */
 static char *own_text(xmlNode *node) {
   g_autoptr(GString) text = g_string_new(NULL);
 
@@ -126,7 +126,7 @@ static void add_text(Flat *flat, const char *path, const char *text, const char 
   add(flat, g_strdup(path), is_size ? in_bytes(text, unit) : g_strdup(text), is_size);
 }
 
-/* Of the attributes a unit is about these. */
+/* The attributes to which an element's unit applies. */
 static bool has_unit(const char *attribute_name) {
   return strcmp(attribute_name, "memory") == 0 || strcmp(attribute_name, "size") == 0;
 }
@@ -146,7 +146,7 @@ static void add_attributes(Flat *flat, xmlNode *node, const char *path, const ch
 
 static void add_element(Flat *flat, xmlNode *node, const char *path, const char *key);
 
-/* "vcpupin[0]", "boot", and, of a second one without a key, "boot[1]" */
+/* "vcpupin[0]", "boot" or, for a second one without a key, "boot[1]" */
 static char *name_of(xmlNode *node, GHashTable *seen, const char **ret_key) {
   const char *name = (const char *)node->name, *key = element_key(name);
   g_autofree char *value = key ? attribute(node, key) : NULL;
@@ -190,7 +190,8 @@ static void add_element(Flat *flat, xmlNode *node, const char *path, const char 
 
 /* --- the domain itself --- */
 
-/* Both come from the XML's root: what remains of the devices are those of which there is only one. */
+/* Devices are items of their own, except those of which there is only one: see is_single(). Memory and vCPUs are added in
+ * normalized form. */
 static bool is_of_domain(xmlNode *node) {
   static const char *const apart[] = {"devices", "memory", "vcpu"};
 
@@ -220,7 +221,7 @@ static void add_memory(Flat *flat) {
   add_size(flat, "memory", total - MIN(plugged, total));
 }
 
-/* Without an attribute "current" all of them are. */
+/* Without the attribute "current", all vCPUs are online. */
 static void add_vcpus(Flat *flat) {
   g_autoptr(GPtrArray) found = mig_xml_nodes(flat->xml, NULL, "/domain/vcpu");
   g_autofree char *all = NULL;
@@ -247,7 +248,7 @@ static void add_domain(Flat *flat, xmlNode *root) {
 
 /* --- devices --- */
 
-/* libvirt tells the first serial port a second time, as a console. */
+/* libvirt lists the first serial port again, as a console. */
 static bool is_told_twice(const Flat *flat, xmlNode *node) {
   return strcmp((const char *)node->name, "console") == 0 &&
          mig_xml_boolean(flat->xml, node, "target/@type='serial' and @type=../serial[1]/@type");
@@ -301,7 +302,7 @@ bool mig_definition_parse(const char *text, MigDefinition *ret_definition, GErro
 
   if (!mig_xml_parse(text, "domain", &xml)) {
     g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
-                        "libvirt's XML of the domain cannot be read");
+                        "cannot parse libvirt's XML of the domain");
     return false;
   }
   flat.store = mig_store_new();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What domains run with, and what their next start would have. */
+/* A domain's live definition, and that of its next start. */
 #include "libmigrate/virt/libvirt.h"
 #include "libmigrate/virt/xml.h"
 
-/* As a migration would carry it. That leaves out what libvirt fills in for this run: names of tap devices, ports, what a
- * network stands for, what became of a CPU model; so what differs from the next start's is what somebody changed. It has
- * passwords in it, which definition-xml.c keeps to itself. */
+/* Reads the XML as a migration would carry it. That leaves out what libvirt fills in for this run: names of tap devices,
+ * ports, what a network resolves to, what a CPU model expands to. So any difference to the next start's definition is a
+ * change that somebody made. The XML includes passwords, which definition-xml.c marks as secret. */
 static bool read_xml(virDomainPtr domain, const char *name, unsigned flags, MigDefinition *ret_definition,
                      GError **error) {
   char *text = virDomainGetXMLDesc(domain, VIR_DOMAIN_XML_MIGRATABLE | flags);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A domain's XML: devices that matter by themselves, and what has to be at the target by name. Two tables of paths. */
+/* A domain's XML: devices that matter by themselves, and what the target must have by name. Two tables of XPaths. */
 #include "libmigrate/virt/xml.h"
 
 #define DEVICES "/domain/devices/"
 
-/* "0000:3b:00.0" of an <address>. */
+/* "0000:3b:00.0" from an <address>. */
 #define PCI_ADDRESS(address)                                                                                 \
   "concat(substring(" address "/@domain, 3), ':', substring(" address "/@bus, 3), ':', substring(" address   \
   "/@slot, 3), '.', substring(" address "/@function, 3))"
 
-/* The first that says something names it. */
+/* The first text that is not empty names the device. */
 #define TEXTS_MAX 3
 
 typedef struct TraitRow {
@@ -71,7 +71,6 @@ static const TraitRow trait_rows[] = {
      {"concat(@name, substring('=', 1 div boolean(@name)), @value)"}},
 };
 
-/* Those that appear in the facts in another order than in the table are none the worse for it: core groups them. */
 static char *first_text(const MigXml *xml, xmlNode *node, const char *const *texts) {
   char *text = NULL;
 
@@ -80,6 +79,7 @@ static char *first_text(const MigXml *xml, xmlNode *node, const char *const *tex
   return text;
 }
 
+/* The order of traits in the facts does not matter: core groups them. */
 void mig_domain_xml_add_traits(const MigXml *xml, MigDomainFacts *facts) {
   GArray *traits = g_array_new(FALSE, TRUE, sizeof(MigTrait));
 
@@ -91,7 +91,7 @@ void mig_domain_xml_add_traits(const MigXml *xml, MigDomainFacts *facts) {
 
       trait.text = mig_store_take(facts->store, first_text(xml, nodes->pdata[i], trait_rows[row].texts));
       if (!trait.text)
-        trait.text = "one without a name";
+        trait.text = "unnamed";
       g_array_append_val(traits, trait);
     }
   }
@@ -103,7 +103,7 @@ typedef struct NeedRow {
   const char *nodes;
   const char *name; /* for each node */
   const char *users[TEXTS_MAX];
-  const char *where; /* of a DEVICE */
+  const char *where; /* of a DEVICE: the enum in the domain capabilities */
 } NeedRow;
 
 #define NIC_USERS                                                                                            \
@@ -111,13 +111,13 @@ typedef struct NeedRow {
 #define SECRET_NAME "concat(@uuid, substring(concat(@type, ':', @usage), 1 div not(@uuid)))"
 
 static const NeedRow need_rows[] = {
-    /* The running domain's XML has the bridge of a network beside its name: the name is what the target looks up. */
+    /* A running domain's XML has both the name of a network and its bridge. The target looks up the name. */
     {MIG_NEED_NETWORK, DEVICES "interface[source/@network]", "source/@network", NIC_USERS},
     {MIG_NEED_HOST_INTERFACE, DEVICES "interface[@type='bridge' and source/@bridge and not(source/@network)]",
      "source/@bridge", NIC_USERS},
     {MIG_NEED_HOST_INTERFACE, DEVICES "interface[@type='direct' and source/@dev and not(source/@network)]",
      "source/@dev", NIC_USERS},
-    /* Made by others, beforehand. */
+    /* libvirt does not create it: it must exist before the domain starts. */
     {MIG_NEED_HOST_INTERFACE,
      DEVICES "interface[@type='ethernet' and target[@dev and @managed='no']]",
      "target/@dev",
@@ -141,7 +141,7 @@ static const NeedRow need_rows[] = {
      {"../target/@dev", "../mac/@address"}},
     {MIG_NEED_SOCKET, DEVICES "disk[@type='vhostuser']/source[@path]", "@path", {"../target/@dev"}},
     {MIG_NEED_SOCKET, DEVICES "tpm/backend[@type='external']/source[@path]", "@path", {"'TPM'"}},
-    /* Of each list only the values that libvirt 9.0 does report where they are there. */
+    /* From each list only those values that libvirt 9.0 reports wherever they are available. */
     {MIG_NEED_DEVICE,
      DEVICES
      "disk/target[@bus='ide' or @bus='fdc' or @bus='scsi' or @bus='virtio' or @bus='usb' or @bus='sata']",

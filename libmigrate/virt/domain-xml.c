@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A domain's XML: memory, CPU, disks and what is bound to numbers of the host. */
+/* A domain's XML: memory, CPU, disks, and what is bound to CPU and node numbers of the host. */
 #include "libmigrate/virt/xml.h"
 
 #include <string.h>
@@ -67,7 +67,7 @@ static void read_hugepages(const MigXml *xml, MigDomainFacts *facts) {
     g_autofree char *nodeset = mig_xml_string(xml, pages->pdata[i], "@nodeset");
     MigSet set = {0};
 
-    /* A size without nodes is that of all others. */
+    /* A size without a nodeset applies to all other nodes. */
     if (!nodeset || cells->len == 0) {
       others = one;
       have_others = true;
@@ -135,7 +135,7 @@ static void read_numa(const MigXml *xml, MigDomainFacts *facts) {
 
 /* --- disks --- */
 
-/* What a disk is called in words, by its type. */
+/* The disk's source in words, by its type. */
 static char *source_of_disk(const MigXml *xml, xmlNode *node, MigDiskType type) {
   static const char *const paths[] = {
       [MIG_DISK_FILE] = "source/@file",
@@ -237,7 +237,7 @@ bool mig_domain_xml_parse(const char *text, MigDomainFacts *ret_facts, GError **
 
   if (!mig_xml_parse(text, "domain", &xml)) {
     g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
-                        "libvirt's XML of the domain cannot be read");
+                        "cannot parse libvirt's XML of the domain");
     return false;
   }
   facts.store = mig_store_new();
@@ -250,7 +250,7 @@ bool mig_domain_xml_parse(const char *text, MigDomainFacts *ret_facts, GError **
   facts.current_memory_bytes =
       mig_xml_size(&xml, NULL, "/domain/currentMemory", "/domain/currentMemory/@unit");
   facts.vcpus = (unsigned)MIN(mig_xml_number(&xml, NULL, "/domain/vcpu"), MIG_SET_MAX);
-  /* libvirt itself lets USB devices pass; for us each is a device of this host that the target has not. */
+  /* libvirt itself allows USB devices. To us each one is a device of this host that the target does not have. */
   facts.passthrough = mig_xml_boolean(&xml, NULL,
                                       "/domain/devices/hostdev | /domain/devices/interface[@type='hostdev'"
                                       " or @type='vdpa']");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all drivers share. */
+/* What all drivers have in common. */
 #include "libmigrate/virt/driver.h"
 
 void mig_driver_free(MigDriver *driver) {

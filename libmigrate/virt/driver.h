@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The one seam to the hypervisor: what the agent asks of libvirt, as a vtable. Tests put a fake here and
- * nowhere else. */
+/* The only seam to the hypervisor: everything that the agent asks of libvirt, as a vtable. Tests plug their fake in here
+ * and nowhere else. */
 #pragma once
 
 #include "libmigrate/core/changes.h"
@@ -11,26 +11,26 @@
 
 #include <glib.h>
 
-/* Why a call of the driver failed. libvirt's own code and text stay in the message ("libvirt error 38: …")
- * and can be had apart by mig_virt_error_get_libvirt(). */
+/* Why a driver call failed. The message keeps libvirt's own code and text ("libvirt error 38: …");
+ * mig_virt_error_get_libvirt() returns them separately. */
 #define MIG_VIRT_ERROR (mig_virt_error_quark())
 GQuark mig_virt_error_quark(void);
 
 typedef enum MigVirtError {
   MIG_VIRT_ERROR_UNREACHABLE, /* no connection, or it broke during the call */
-  MIG_VIRT_ERROR_PEER_LOST, /* a migration's: the source's libvirtd has no connection to the target's, or lost it */
-  MIG_VIRT_ERROR_TIMEOUT,     /* no answer within the bound */
-  MIG_VIRT_ERROR_NO_DOMAIN,   /* not defined there */
+  MIG_VIRT_ERROR_PEER_LOST, /* migrate(): the source's libvirtd could not connect to the target's, or lost it */
+  MIG_VIRT_ERROR_TIMEOUT,   /* no answer in time */
+  MIG_VIRT_ERROR_NO_DOMAIN,   /* the host has no such domain, not even a definition */
   MIG_VIRT_ERROR_NOT_RUNNING, /* the operation needs an active domain or job */
   MIG_VIRT_ERROR_DENIED,      /* authentication, polkit, access drivers */
   MIG_VIRT_ERROR_SAME_HOST,
   MIG_VIRT_ERROR_EXISTS,        /* a domain of that name or UUID is active at the target */
   MIG_VIRT_ERROR_BUSY,          /* another job holds the domain */
   MIG_VIRT_ERROR_ABORTED,       /* the migration was cancelled */
-  MIG_VIRT_ERROR_STILL_RUNNING, /* post-copy resume: QEMU's migration still runs; watch it */
-  MIG_VIRT_ERROR_UNSUPPORTED,   /* libvirt, QEMU or the domain's configuration cannot */
-  MIG_VIRT_ERROR_NO_TLS, /* an end lacks the certificates that QEMU's TLS takes; told before anything has moved */
-  MIG_VIRT_ERROR_STALE,   /* not asked for: what the action was to rest on is so no more; see MigGuard */
+  MIG_VIRT_ERROR_STILL_RUNNING, /* post-copy resume: QEMU's migration is still running; watch it */
+  MIG_VIRT_ERROR_UNSUPPORTED,   /* libvirt, QEMU or the domain's configuration does not support it */
+  MIG_VIRT_ERROR_NO_TLS,  /* an end has no certificates for QEMU's TLS; nothing has been transferred yet */
+  MIG_VIRT_ERROR_STALE,   /* not attempted: the state that justified the action has changed; see MigGuard */
   MIG_VIRT_ERROR_INVALID, /* a bad argument, such as a malformed URI */
   MIG_VIRT_ERROR_FAILED,  /* anything else: see libvirt's text */
   MIG_VIRT_ERROR_COUNT
@@ -38,17 +38,17 @@ typedef enum MigVirtError {
 
 const char *mig_virt_error_name(MigVirtError error);
 
-/* The answer, be it NULL for success, came from the hypervisor, and not from a connection that broke: what was asked is not
- * still on its way to it. */
+/* True if the hypervisor itself answered (NULL: with success). False if the connection broke or timed out: then the request
+ * may still be on its way. */
 bool mig_virt_error_is_answer(const GError *error);
 
-/* What libvirt said, if the error came from it. ret_message is borrowed from the error's message. */
+/* libvirt's own code and text, if the error came from libvirt. ret_message is borrowed from the error. */
 bool mig_virt_error_get_libvirt(const GError *error, int *ret_code, const char **ret_message);
 
 typedef struct MigDriver MigDriver;
 typedef struct MigConn MigConn; /* one connection to one libvirtd; may be used from several threads at once */
 
-/* Each of these clears what its store owns. */
+/* Each frees all that the facts own. */
 void mig_host_facts_clear(MigHostFacts *facts);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigHostFacts, mig_host_facts_clear)
 
@@ -58,7 +58,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDomainFacts, mig_domain_facts_clear)
 void mig_target_facts_clear(MigTargetFacts *facts);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigTargetFacts, mig_target_facts_clear)
 
-/* A domain that is active at a host, by its names. */
+/* An active domain of a host. */
 typedef struct MigActiveDomain {
   char uuid[MIG_UUID_STRING_SIZE];
   char *name;
@@ -67,12 +67,12 @@ typedef struct MigActiveDomain {
 /* Frees one element of list_active(), whose array does so by itself. */
 void mig_active_domain_free(gpointer domain);
 
-/* What a running domain was started with and set to since, and what its next start would have. */
+/* A domain's live definition (as started and changed since), and the one that its next start will use. */
 typedef struct MigDefinitions {
   char *name;
   char uuid[MIG_UUID_STRING_SIZE];
-  bool running;    /* false: its next start brings in all that there is; both definitions are the same */
-  bool persistent; /* false: there is no next start; both definitions are the same */
+  bool running;    /* false: its next start applies every change; both definitions are the same */
+  bool persistent; /* false: it has no next start; both definitions are the same */
   MigDefinition live, next;
 } MigDefinitions;
 
@@ -80,23 +80,23 @@ typedef struct MigDefinitions {
 void mig_definitions_clear(MigDefinitions *definitions);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(MigDefinitions, mig_definitions_clear)
 
-/* How the domain stands at one end, for a verdict. */
+/* The state of the domain at one end, for the verdict. */
 typedef struct MigDomainStatus {
   MigEndState state;
   bool persistent;
   bool job_active; /* a migration job, outgoing or incoming */
   bool job_outgoing;
-  uint64_t job_elapsed_ms; /* since the job began, as libvirtd's clock says; 0: it does not tell */
-  int id; /* libvirt's number of this QEMU, another one after each start and each move; 0: there is none */
-  bool ended;        /* inactive because the guest was shut down, or crashed */
-  bool start_failed; /* inactive because its last start, or the last migration into it, failed */
-  bool migrated;     /* running, and so since it was migrated here; nobody paused it since */
-  bool booted;       /* the same since it was started here, or restored: by no migration */
+  uint64_t job_elapsed_ms; /* since the job began, by libvirtd's clock; 0: unknown */
+  int id;            /* libvirt's ID of this QEMU process, new after each start and each migration; 0: none */
+  bool ended;        /* inactive because the guest shut down or crashed */
+  bool start_failed; /* inactive because its last start, or the last migration into this host, failed */
+  bool migrated;     /* running since it was migrated here, and not paused since */
+  bool booted;       /* running since it was started or restored here, and not paused since */
 } MigDomainStatus;
 
-/* What a call that changes something asks right before it does, on its own thread, of a look of that moment: may it still be done?
- * False, with an error, prevents it. So an action that was held up, by a libvirtd that hung, dies with the look that it rested on,
- * and with whoever waited for it. */
+/* Calls that change something ask this right before they act, on their own thread, with the domain's status at that moment:
+ * may the action still be done? False, with an error, prevents it. So an action that a hung libvirtd held up is dropped once
+ * its evidence is out of date, or once nobody waits for it any more. */
 typedef bool (*MigGuardFunc)(const MigDomainStatus *status, gpointer user_data, GError **error);
 
 typedef struct MigGuard {
@@ -104,69 +104,69 @@ typedef struct MigGuard {
   gpointer user_data;
 } MigGuard;
 
-/* A disk image of a host, in one of its storage pools. */
+/* A disk image on a host, in one of its storage pools. */
 typedef struct MigImage {
-  const char *path;   /* as the domain has it, or POOL/VOLUME */
-  const char *pool;   /* NULL: the one at the path's directory */
+  const char *path;   /* as in the domain's definition, or POOL/VOLUME */
+  const char *pool;   /* NULL: the pool whose target is the path's directory */
   const char *volume; /* with `pool` */
   const char *format; /* "qcow2", "raw" */
   uint64_t capacity_bytes;
 } MigImage;
 
-/* How an image was just after it was made: whatever is written to it shows. */
+/* The state of an image just after it was created. Any write to the image changes it. */
 typedef struct MigImageStamp {
-  bool known; /* false: it was made, and how it was then could not be read */
+  bool known; /* false: the image was created, but its state could not be read */
   uint64_t allocation_bytes;
   uint64_t physical_bytes;
-  char mtime[40]; /* as libvirt has it: "1700000000.123456789" */
+  char mtime[40]; /* as libvirt prints it: "1700000000.123456789" */
 } MigImageStamp;
 
-/* What has to hold at the moment at which an image is removed. */
+/* What must hold at the moment an image is removed. */
 typedef struct MigImageGuard {
-  MigImageStamp stamp;     /* it is as it was made */
-  const char *domain_uuid; /* there is no such domain at the host, not even a definition */
-  int64_t until_us;        /* of g_get_monotonic_time(): it is not later */
-  const gint *called_off;  /* set by another thread, which knows better by now */
+  MigImageStamp stamp;     /* the image is still in this state */
+  const char *domain_uuid; /* the host has no such domain, not even a definition */
+  int64_t until_us;        /* deadline, on g_get_monotonic_time() */
+  const gint *called_off;  /* not set; another thread sets it to prevent the removal */
 } MigImageGuard;
 
-/* The final count of a migration. */
+/* Final statistics of a migration. */
 typedef struct MigFinalStats {
   bool have_downtime;
-  uint64_t downtime_ms; /* libvirt's own, network part included */
+  uint64_t downtime_ms; /* libvirt's downtime, including the network's part */
   uint64_t downtime_net_ms;
   uint64_t total_time_ms;
   uint64_t transferred_bytes;
-  MigSample last; /* memory totals, iterations and so on at the end */
+  MigSample last; /* memory totals, iterations and so on, at the end */
 } MigFinalStats;
 
-/* What a migration is to be. */
+/* How to migrate. */
 typedef struct MigMigrateRequest {
   char uuid[MIG_UUID_STRING_SIZE];
-  const char *target_uri;  /* libvirt URI of the target, as the source's libvirtd reaches it (peer to peer) */
+  const char *target_uri;  /* libvirt URI of the target, as seen from the source's libvirtd (peer to peer) */
   const char *migrate_uri; /* or NULL */
-  MigPolicy policy; /* the goals, but for allow_auto_converge and max_downtime_ms: what to ask of the start */
+  MigPolicy policy; /* the goals; allow_auto_converge and max_downtime_ms instead say what to start with */
   MigPolicyFacts facts;
   bool resume_post_copy;
-  const MigGuard *guard;           /* or NULL */
-  unsigned throttle_initial_pct;   /* of auto-converge; 0: QEMU's 20 %, or max_throttle_pct if that is less */
+  const MigGuard *guard;         /* or NULL */
+  unsigned throttle_initial_pct; /* for auto-converge; 0: QEMU's 20 %, or max_throttle_pct if that is lower */
   unsigned throttle_increment_pct; /* 0: QEMU's 10 % */
 } MigMigrateRequest;
 
 typedef enum MigVirtEventKind {
   MIG_VIRT_EVENT_ITERATION, /* a new pass over memory began: `iteration` */
-  MIG_VIRT_EVENT_JOB_DONE, /* a migration completed: `final`. libvirt 9 sends none if it failed or was cancelled */
+  MIG_VIRT_EVENT_JOB_DONE, /* a migration completed: `final`. libvirt 9 sends none after a failure or a cancellation */
   MIG_VIRT_EVENT_STATE,      /* the domain's state changed: `state` */
-  MIG_VIRT_EVENT_DEFINITION, /* what it has, or what its next start would have, may have changed */
+  MIG_VIRT_EVENT_DEFINITION, /* its live definition, or that of its next start, may have changed */
   MIG_VIRT_EVENT_CLOSED      /* the connection broke; no uuid */
 } MigVirtEventKind;
 
 typedef struct MigVirtEvent {
   MigVirtEventKind kind;
   char uuid[MIG_UUID_STRING_SIZE];
-  char name[256]; /* of the domain, cut to size */
-  bool arriving;  /* STATE: it is a copy that waits for a migration into this host */
-  bool ended;     /* STATE: what was here was shut down, was destroyed or crashed */
-  bool started;   /* STATE: somebody started it, and no migration did */
+  char name[256]; /* of the domain, truncated */
+  bool arriving;  /* STATE: a new copy that waits for a migration into this host */
+  bool ended;     /* STATE: the domain was shut down or destroyed, or it crashed */
+  bool started;   /* STATE: somebody started it; it did not come by migration */
   uint64_t iteration;
   bool success;
   MigFinalStats final;
@@ -174,72 +174,71 @@ typedef struct MigVirtEvent {
   char detail[64]; /* libvirt's name of the event: "suspended: post-copy" */
 } MigVirtEvent;
 
-/* Called on a thread of the driver's own. The event is borrowed: copy what is needed, post it elsewhere,
- * return. */
+/* Called on one of the driver's own threads. The event is borrowed: copy what you need, post it to your thread, return. */
 typedef void (*MigVirtEventFunc)(const MigVirtEvent *event, gpointer user_data);
 
-/* Every function may block and is bounded: by the connection's keepalive (about 30 s) where nothing shorter
- * is said. All but migrate() answer in milliseconds from a libvirtd in good health. `conn` is borrowed. */
+/* Every function may block, for at most the connection's keepalive timeout (about 30 s) unless a shorter bound is given. With
+ * a healthy libvirtd all but migrate() and probe_dirty_rate() return within milliseconds. `conn` is borrowed. */
 typedef struct MigDriverOps {
   const char *name;
 
-  /* May be NULL. Which URI is this node's own, and which the configuration names (NULL-terminated): connections to other hosts
-   * that hang, however many, shall not keep these from being opened. Replaces what was said before. */
+  /* May be NULL. Names this node's own URI and those of the configuration (NULL-terminated): however many connections to other
+   * hosts hang, these can still be opened. Replaces earlier calls. */
   void (*prefer)(MigDriver *driver, const char *own_uri, const char *const *uris);
 
-  /* Connects, for at most timeout_ms. `events` may be NULL. Owned by the caller: close(). */
+  /* Connects; waits at most timeout_ms. `events` may be NULL. The caller owns the connection: close(). */
   MigConn *(*open)(MigDriver *driver, const char *uri, unsigned timeout_ms, MigVirtEventFunc events,
                    gpointer user_data, GError **error);
-  /* No event is delivered once it has returned. Never waits for a server that does not answer. */
+  /* Delivers no event after it has returned. Never waits for a server that does not answer. */
   void (*close)(MigConn *conn);
   bool (*is_alive)(MigConn *conn);
 
-  /* Is there a way over the network to where the URI's libvirtd listens? True also where only a connection can tell.
-   * Quick, where a connection of before the cut is slow to notice; for when nothing else answers. */
+  /* Can the network reach the URI's libvirtd? Also true where only a connection could tell. After a link failure this answers
+   * fast, while existing connections are slow to notice that the link is back. Use it only when nothing else answers. */
   bool (*reachable)(MigDriver *driver, const char *uri, unsigned timeout_ms, GError **error);
 
   bool (*host_facts)(MigConn *conn, MigHostFacts *ret_facts, GError **error);
 
-  /* All that are active there, paused ones included: of MigActiveDomain, owned by the caller. */
+  /* All active domains, paused ones included: an array of MigActiveDomain, owned by the caller. */
   GPtrArray *(*list_active)(MigConn *conn, GError **error);
 
-  /* By name or UUID (a name that looks like a UUID is looked up as one first). */
+  /* Finds the domain by name or UUID. A name that looks like a UUID is looked up as a UUID first. */
   bool (*domain_facts)(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts, GError **error);
 
-  /* The same with all that a check wants to know, which costs some more calls: jobs, snapshots, the disks' sizes. */
+  /* The same, plus what the checks need, at the cost of a few more calls: jobs, snapshots, sizes of the disks. */
   bool (*survey_domain)(MigConn *conn, const char *name_or_uuid, MigDomainFacts *ret_facts, GError **error);
 
-  /* What a target has of what the domain needs. `source` is the host that it is on. The first time on a node it makes the
-   * target probe the emulator, which costs seconds, and would else be paid in the migration. What the target's libvirt
-   * cannot tell is no error, but unseen. */
+  /* What the target has of what the domain needs. `source` is the host on which the domain runs. The first survey makes the
+   * target's libvirtd probe its emulator, which takes seconds that the migration would otherwise spend. What the target's
+   * libvirt cannot tell is reported as unseen, not as an error. */
   bool (*survey_target)(MigConn *target, const MigDomainFacts *domain, const MigHostFacts *source,
                         MigTargetFacts *ret_facts, GError **error);
 
-  /* What it runs with and what its next start would have. */
+  /* The live definition, and that of the next start. */
   bool (*definitions)(MigConn *conn, const char *name_or_uuid, MigDefinitions *ret_definitions,
                       GError **error);
 
-  /* Not defined there is an answer (MIG_END_ABSENT), not an error. */
+  /* An unknown domain is an answer (MIG_END_ABSENT), not an error. */
   bool (*domain_status)(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
 
-  /* What the guest dirties in so many seconds (1 to 60), per second, and what share of its CPUs it uses meanwhile (0: not
-   * known). Sits there for that time. Not while a migration runs. */
+  /* Measures for `seconds` (1 to 60) how many bytes per second the guest dirties, and what share of its CPUs it uses (0 to 1;
+   * 0: unknown). Blocks for that time. Not possible during a migration. */
   bool (*probe_dirty_rate)(MigConn *conn, const char *uuid, unsigned seconds, uint64_t *ret_bytes_per_s,
                            double *ret_cpu_share, GError **error);
 
-  /* Sits in the migration until it ends. False does not mean that the domain did not move: ask both ends. */
+  /* Blocks until the migration ends. Even if it returns false, the domain may have migrated: ask both ends. */
   bool (*migrate)(MigConn *conn, const MigMigrateRequest *request, GError **error);
 
-  /* Numbers of the running job. No job is an answer: ret_sample->valid true, active false; so is a domain
-   * that is gone. now_ms and the smoothed bandwidth are the caller's to fill in. */
+  /* Statistics of the running job. No job, or no domain, is an answer and not an error: ret_sample->valid is true, active
+   * false. The caller fills in now_ms and the smoothed bandwidth. */
   bool (*job_stats)(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
 
-  /* Final numbers of the last migration, kept by libvirt at the source or the target. NOT_RUNNING: there are none, as
-   * after post-copy. They may be of an earlier migration, in the other direction even: only for when JOB_DONE, which
-   * has the same numbers, was missed, and at the target. */
+  /* Final statistics of the last migration, as libvirt keeps them at the source or the target. NOT_RUNNING: there are none, as
+   * after post-copy. They may belong to an earlier migration, even one in the other direction. So use this only at the target,
+   * and only if JOB_DONE, which has the same numbers, was missed. */
   bool (*final_stats)(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
 
-  /* These act only if `guard` lets them. */
+  /* These act only if `guard` allows it. */
   bool (*abort_job)(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
   bool (*set_max_downtime)(MigConn *conn, const char *uuid, uint64_t downtime_ms, const MigGuard *guard,
                            GError **error);
@@ -249,22 +248,22 @@ typedef struct MigDriverOps {
   bool (*suspend)(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
   bool (*resume)(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 
-  /* Removes the definition of an inactive domain and nothing else: its NVRAM and TPM state stay, for they may be on shared
-   * storage and in use elsewhere. Refused for an active domain, and for one with snapshots or a saved state. */
+  /* Removes the definition of an inactive domain and nothing else: NVRAM and TPM state stay, as they may be on shared storage
+   * and in use elsewhere. Fails for an active domain, and for one with snapshots or a saved state. */
   bool (*undefine)(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 
-  /* Makes an empty, sparse image. EXISTS: there is something of that name, which was left alone. */
+  /* Creates an empty, sparse image. EXISTS: something with that name already exists, and was left alone. */
   bool (*make_image)(MigConn *conn, const MigImage *image, MigImageStamp *ret_stamp, GError **error);
 
-  /* Removes it. That it is gone already is no error. INVALID: it was left alone, since anybody has written to it since it was
-   * made, or may have; BUSY or TIMEOUT: for the rest of the guard. Nothing but the domain's absence tells that no guest has
-   * it open. */
+  /* Removes an image; succeeds if it is already gone. INVALID: left alone, because somebody has written to it since it was
+   * created, or may have. BUSY or TIMEOUT: left alone, because another condition of the guard did not hold. Only the domain's
+   * absence shows that no guest has the image open. */
   bool (*remove_image)(MigConn *conn, const MigImage *image, const MigImageGuard *guard, GError **error);
 
   void (*free)(MigDriver *driver);
 } MigDriverOps;
 
-/* Drivers embed this as their first member. */
+/* A driver embeds this as its first member. */
 struct MigDriver {
   const MigDriverOps *ops;
 };
@@ -277,8 +276,8 @@ struct MigDriver {
  * mig_driver_libvirt_new() returns a driver that the caller owns: mig_driver_free(). NULL: MIG_VIRT_ERROR_FAILED, libvirt's client
  * library does not start; G_THREAD_ERROR, there is no room for another thread. */
 
-/* The real one. One for each process: it starts libvirt's event loop on a thread of its own, which runs
- * GLib's default main context, so nothing else may run that context. */
+/* The real driver. Only one per process: it runs libvirt's event loop on a thread of its own, which runs GLib's default main
+ * context, so nothing else may run that context. */
 MigDriver *mig_driver_libvirt_new(GError **error);
 
 /* NULL is allowed. Close its connections first: one that is still open goes on without events. Not from an event function, for

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* libvirt's errors as ours, by one table; libvirt's own code and text are kept beside. */
+/* Translates libvirt's errors to ours, by one table, and keeps libvirt's own code and text. */
 #include "libmigrate/virt/libvirt.h"
 
 #include "libmigrate/core/plain.h"
@@ -51,10 +51,9 @@ const char *mig_virt_error_name(MigVirtError error) {
   return (unsigned)error < MIG_VIRT_ERROR_COUNT ? names[error] : NULL;
 }
 
-/* libvirt uses OPERATION_INVALID, OPERATION_FAILED and INTERNAL_ERROR for many things, so those are told
- * apart by their text: that of libvirt 9, in the C locale. Ours is not translated, since nothing here calls
- * setlocale(); a libvirtd that runs in another language, or a text that changes, falls back to the row of its
- * code, or to FAILED: less exact, never wrong. */
+/* libvirt uses OPERATION_INVALID, OPERATION_FAILED and INTERNAL_ERROR for many things, so these are told apart by their text,
+ * as of libvirt 9 in the C locale. Our side of libvirt does not translate it, since nothing here calls setlocale(). If a
+ * libvirtd runs in another language, or a text changes, the row of its code applies, or FAILED: less exact, never wrong. */
 static const MigVirtErrorRow rows[] = {
     {MIG_ANY, VIR_ERR_OPERATION_ABORTED, NULL, MIG_VIRT_ERROR_ABORTED},
     {MIG_ANY, MIG_ANY, "canceled by client", MIG_VIRT_ERROR_ABORTED},
@@ -62,12 +61,12 @@ static const MigVirtErrorRow rows[] = {
     {MIG_ANY, MIG_ANY, "QEMU reports migration is still running", MIG_VIRT_ERROR_STILL_RUNNING},
     {MIG_ANY, VIR_ERR_OPERATION_INVALID, "has not failed", MIG_VIRT_ERROR_STILL_RUNNING},
 
-    /* Of an end without certificates, when TLS was asked for: the last in QEMU's words. */
+    /* From an end without certificates, if TLS was requested. The last text is QEMU's. */
     {MIG_ANY, MIG_ANY, "migration TLS directory not configured", MIG_VIRT_ERROR_NO_TLS},
     {MIG_ANY, MIG_ANY, "TLS migration is not supported", MIG_VIRT_ERROR_NO_TLS},
     {MIG_ANY, MIG_ANY, "Unable to access credentials", MIG_VIRT_ERROR_NO_TLS},
 
-    /* At the target: by UUID, by name, or being started this very moment. */
+    /* At the target: by UUID, by name, or just being started. */
     {MIG_ANY, MIG_ANY, "is already active", MIG_VIRT_ERROR_EXISTS},
     {MIG_ANY, MIG_ANY, "is already being started", MIG_VIRT_ERROR_EXISTS},
     {MIG_ANY, MIG_ANY, "already exists with uuid", MIG_VIRT_ERROR_EXISTS},
@@ -79,7 +78,7 @@ static const MigVirtErrorRow rows[] = {
     {MIG_ANY, VIR_ERR_RESOURCE_BUSY, NULL, MIG_VIRT_ERROR_BUSY},
     {MIG_ANY, VIR_ERR_BLOCK_COPY_ACTIVE, NULL, MIG_VIRT_ERROR_BUSY},
 
-    /* Of these, "client socket is closed" may be the source's connection to the target as well as ours. */
+    /* "client socket is closed" may mean the source's connection to the target as well as ours. */
     {MIG_ANY, MIG_ANY, "client socket is closed", MIG_VIRT_ERROR_UNREACHABLE},
     {MIG_ANY, MIG_ANY, "connection closed due to keepalive timeout", MIG_VIRT_ERROR_UNREACHABLE},
     {MIG_ANY, MIG_ANY, "received hangup event on socket", MIG_VIRT_ERROR_UNREACHABLE},
@@ -98,8 +97,8 @@ static const MigVirtErrorRow rows[] = {
     {VIR_FROM_POLKIT, MIG_ANY, NULL, MIG_VIRT_ERROR_DENIED},
     {MIG_ANY, VIR_ERR_GNUTLS_ERROR, NULL, MIG_VIRT_ERROR_DENIED},
 
-    /* What does not go away by waiting: a name that nobody has (other than a name server that does not answer: "Temporary
-     * failure in name resolution"), a certificate that is missing or does not hold. */
+    /* What waiting does not cure: an unknown host name (unlike a name server that does not answer: "Temporary failure in name
+     * resolution"), and a missing or invalid certificate. */
     {MIG_ANY, MIG_ANY, "Name or service not known", MIG_VIRT_ERROR_INVALID},
     {MIG_ANY, MIG_ANY, "No address associated with hostname", MIG_VIRT_ERROR_INVALID},
     {VIR_FROM_RPC, VIR_ERR_SYSTEM_ERROR, "ertificate", MIG_VIRT_ERROR_DENIED},
@@ -127,7 +126,7 @@ static const MigVirtErrorRow rows[] = {
 
     {MIG_ANY, VIR_ERR_OPERATION_TIMEOUT, NULL, MIG_VIRT_ERROR_TIMEOUT},
 
-    /* "no connection driver available for foo:///": the URI's scheme is none that libvirt knows. */
+    /* "no connection driver available for foo:///": libvirt does not know the URI's scheme. */
     {MIG_ANY, VIR_ERR_NO_CONNECT, NULL, MIG_VIRT_ERROR_INVALID},
     {VIR_FROM_URI, MIG_ANY, NULL, MIG_VIRT_ERROR_INVALID},
     {MIG_ANY, MIG_ANY, "Unable to parse URI", MIG_VIRT_ERROR_INVALID},
@@ -173,7 +172,7 @@ bool mig_virt_error_take(GError **error, const char *format, ...) {
   what = g_strdup_vprintf(format, args);
   va_end(args);
 
-  /* It may be of a libvirtd that lies. */
+  /* The text may come from a hostile libvirtd. */
   made = g_error_new(MIG_VIRT_ERROR, mig_virt_error_classify(domain, code, text), "%s: libvirt error %d: %s",
                      what, code, text);
   mig_text_make_plain(made->message);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* libvirt's events as ours: registered on a connection, delivered to a sink on libvirt's event thread. */
+/* Translates libvirt's events: registered on a connection, delivered to a sink on libvirt's event thread. */
 #include "libmigrate/virt/libvirt.h"
 
 #include <string.h>
 
-/* The lock is held while an event is delivered: that is how close() can promise that none follows it. It is
- * recursive, so that the receiver may close the connection from within. */
+/* The lock is held while an event is delivered, so that close() can promise that none follows. It is recursive, so that the
+ * receiver may close the connection while it handles an event. */
 struct MigEventSink {
   gint refs;
   GRecMutex lock;
@@ -82,16 +82,16 @@ static int on_lifecycle(virConnectPtr vir, virDomainPtr domain, int what, int de
 }
 
 static void on_device(virConnectPtr vir, virDomainPtr domain, const char *alias, void *opaque) {
-  deliver_definition(opaque, domain, "device plugged");
+  deliver_definition(opaque, domain, "device added or removed");
 }
 
 static void on_tunable(virConnectPtr vir, virDomainPtr domain, virTypedParameterPtr params, int n,
                        void *opaque) {
-  deliver_definition(opaque, domain, "limits set");
+  deliver_definition(opaque, domain, "tunables changed");
 }
 
 static void on_metadata(virConnectPtr vir, virDomainPtr domain, int type, const char *uri, void *opaque) {
-  deliver_definition(opaque, domain, "metadata set");
+  deliver_definition(opaque, domain, "metadata changed");
 }
 
 static void on_iteration(virConnectPtr vir, virDomainPtr domain, int iteration, void *opaque) {
@@ -120,8 +120,8 @@ static void on_close(virConnectPtr vir, int reason, void *opaque) {
   static const char *const reasons[] = {
       [VIR_CONNECT_CLOSE_REASON_ERROR] = "closed: I/O error",
       [VIR_CONNECT_CLOSE_REASON_EOF] = "closed: by the server",
-      [VIR_CONNECT_CLOSE_REASON_KEEPALIVE] = "closed: no answer for 30 s",
-      [VIR_CONNECT_CLOSE_REASON_CLIENT] = "closed: by us",
+      [VIR_CONNECT_CLOSE_REASON_KEEPALIVE] = "closed: no answer to keepalive",
+      [VIR_CONNECT_CLOSE_REASON_CLIENT] = "closed: by the client",
   };
   MigVirtEvent event = {.kind = MIG_VIRT_EVENT_CLOSED};
 
@@ -143,8 +143,8 @@ bool mig_events_register(virConnectPtr vir, MigEventSink *sink, GError **error) 
       {VIR_DOMAIN_EVENT_ID_LIFECYCLE, VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), "lifecycle"},
       {VIR_DOMAIN_EVENT_ID_MIGRATION_ITERATION, VIR_DOMAIN_EVENT_CALLBACK(on_iteration), "iteration"},
       {VIR_DOMAIN_EVENT_ID_JOB_COMPLETED, VIR_DOMAIN_EVENT_CALLBACK(on_job_completed), "job completed"},
-      {VIR_DOMAIN_EVENT_ID_DEVICE_ADDED, VIR_DOMAIN_EVENT_CALLBACK(on_device), "added device"},
-      {VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, VIR_DOMAIN_EVENT_CALLBACK(on_device), "removed device"},
+      {VIR_DOMAIN_EVENT_ID_DEVICE_ADDED, VIR_DOMAIN_EVENT_CALLBACK(on_device), "device added"},
+      {VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, VIR_DOMAIN_EVENT_CALLBACK(on_device), "device removed"},
       {VIR_DOMAIN_EVENT_ID_TUNABLE, VIR_DOMAIN_EVENT_CALLBACK(on_tunable), "tunable"},
       {VIR_DOMAIN_EVENT_ID_METADATA_CHANGE, VIR_DOMAIN_EVENT_CALLBACK(on_metadata), "metadata"},
   };
@@ -162,7 +162,7 @@ bool mig_events_register(virConnectPtr vir, MigEventSink *sink, GError **error) 
   if (virConnectRegisterCloseCallback(vir, on_close, mig_event_sink_ref(sink), on_free) < 0) {
     mig_event_sink_unref(sink);
     if (virGetLastErrorCode() != VIR_ERR_NO_SUPPORT)
-      return mig_virt_error_take(error, "cannot subscribe to the end of the connection");
+      return mig_virt_error_take(error, "cannot subscribe to the closing of the connection");
     virResetLastError();
   }
   return true;

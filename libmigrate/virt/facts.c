@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a host and a domain are, as their libvirtd says. */
+/* Facts of a host and of a domain, as their libvirtd reports them. */
 #include "libmigrate/virt/libvirt.h"
 #include "libmigrate/virt/xml.h"
 
@@ -30,7 +30,7 @@ bool mig_read_host(const MigLease *lease, MigHostFacts *ret_facts, GError **erro
     return mig_virt_error_take(error, "cannot read libvirt's version (%s)", uri);
   facts.libvirt_version = version;
 
-  /* Fails on a host without any emulator, which is still a host: 0 says unknown. */
+  /* Fails on a host without an emulator, which is still a host. 0 means unknown. */
   if (virConnectGetVersion(lease->vir, &version) == 0)
     facts.hypervisor_version = version;
   virResetLastError();
@@ -56,13 +56,13 @@ GPtrArray *mig_libvirt_list_active(MigConn *conn, GError **error) {
     return NULL;
   n = virConnectListAllDomains(lease.vir, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
   if (n < 0) {
-    mig_virt_error_take(error, "cannot list the domains that run at %s", lease.conn->uri);
+    mig_virt_error_take(error, "cannot list the active domains at %s", lease.conn->uri);
     return NULL;
   }
   for (int i = 0; i < n; i++) {
     MigActiveDomain *domain = g_new0(MigActiveDomain, 1);
 
-    /* Both are of the handle: no call goes out that could fail. */
+    /* Both come from the handle, without a call that could fail. */
     virDomainGetUUIDString(domains[i], domain->uuid);
     domain->name = g_strdup(virDomainGetName(domains[i]));
     g_ptr_array_add(list, domain);
@@ -72,7 +72,7 @@ GPtrArray *mig_libvirt_list_active(MigConn *conn, GError **error) {
   return g_steal_pointer(&list);
 }
 
-/* A name may look like a UUID: the UUID goes first, since it cannot be anybody else's. */
+/* A name may look like a UUID. The UUID goes first, since it is unique. */
 virDomainPtr mig_find_domain(const MigLease *lease, const char *name_or_uuid, GError **error) {
   virDomainPtr domain = NULL;
 
@@ -94,7 +94,7 @@ static MigStorage look_at_storage(const char *path, gpointer user_data) {
   return mig_storage_look(path);
 }
 
-/* Of a device only its pool tells what it is made of: of iSCSI or of a path to a SAN another host may see the same. */
+/* Only its pool tells what a block device is: another host may see the same iSCSI or SAN device. */
 static MigStorage look_at_device(virStoragePoolPtr pool) {
   char *text = virStoragePoolGetXMLDesc(pool, 0);
   MigStorage storage = text ? mig_pool_xml_storage(text) : MIG_STORAGE_UNKNOWN;
@@ -103,7 +103,7 @@ static MigStorage look_at_device(virStoragePoolPtr pool) {
   return storage;
 }
 
-/* A volume's path is known to its pool only. */
+/* Only its pool knows the path of a volume. */
 static MigStorage look_at_volume(virConnectPtr vir, const MigDisk *disk) {
   g_autoptr(virStoragePool) pool = virStoragePoolLookupByName(vir, disk->pool);
   g_autoptr(virStorageVol) volume = pool ? virStorageVolLookupByName(pool, disk->volume) : NULL;
@@ -166,7 +166,7 @@ virDomainPtr mig_read_domain(const MigLease *lease, const char *name_or_uuid, Mi
 void mig_read_disk_size(virDomainPtr domain, MigDomainFacts *facts, MigDisk *disk) {
   virDomainBlockInfo info;
 
-  /* A disk whose size cannot be had still counts as one. */
+  /* A disk whose size cannot be read still counts as a disk. */
   if (!disk->target || virDomainGetBlockInfo(domain, disk->target, &info, 0) < 0)
     return;
   disk->capacity_bytes = info.capacity;

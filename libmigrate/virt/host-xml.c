@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A host's XML: its capabilities, and those of its emulator for one kind of domain. */
+/* A host's XML: its capabilities, and the domain capabilities of its emulator. */
 #include "libmigrate/virt/xml.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ bool mig_capabilities_parse(const char *text, MigHostFacts *ret_facts, GError **
 
   if (!mig_xml_parse(text, "capabilities", &xml)) {
     g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
-                        "libvirt's XML of the host's capabilities cannot be read");
+                        "cannot parse libvirt's XML of the host's capabilities");
     return false;
   }
   facts.store = mig_store_new();
@@ -83,7 +83,7 @@ bool mig_capabilities_parse(const char *text, MigHostFacts *ret_facts, GError **
 
 /* --- machine types --- */
 
-/* "pc-q35-10.0" is newer than "pc-q35-9.2". */
+/* "10.0" is newer than "9.2". */
 static bool is_newer(const char *version, const char *than) {
   for (;;) {
     char *version_end, *than_end;
@@ -132,7 +132,7 @@ char *mig_capabilities_describe_machines(const char *text, const char *arch, con
 
 #define CAPS "/domainCapabilities/"
 
-/* Of "video/modelType": is there such a list, and is the value in it? */
+/* `where` is DEVICE/ENUM, such as "video/modelType": is there such a list, and is the value in it? */
 static MigSight look_up(const MigXml *xml, const char *where, const char *value) {
   g_auto(GStrv) names = g_strsplit(where, "/", 2);
   g_autofree char *device = g_strdup_printf(CAPS "devices/%s", names[0]);

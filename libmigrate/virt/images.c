@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Disk images at a host: made for a domain that is to come, and removed when it does not. libvirt's storage pools do both, so
- * that owner, label and format are what they are for its own volumes.
+/* Disk images on a host: created for a domain that is expected, and removed if it does not come. libvirt's storage pools do
+ * both, so that owner, label and format are as for any of its volumes.
  *
- * What is made gets a stamp: what it takes on its file system, and when it was written last, by libvirt's own word, for this
- * process may not be allowed to look. libvirt looks anew each time that it is asked for a volume's XML. One that was
- * written since, be it by a copy of the guest's disk that was not finished, is removed by nobody but an operator. */
+ * A new image gets a stamp: its size on the file system and its last modification, as libvirt reports them, since this process
+ * may not be allowed to look. libvirt reads both afresh each time it is asked for a volume's XML. An image that has been written
+ * to since, even if only by an unfinished copy of the guest's disk, is removed by nobody but an operator. */
 #include "libmigrate/virt/libvirt.h"
 #include "libmigrate/virt/xml.h"
 
@@ -22,7 +22,7 @@ static char *name_of(const MigImage *image) {
   return image->volume ? g_strdup(image->volume) : g_path_get_basename(image->path);
 }
 
-/* Sparse: it grows as it is written, as libvirt itself would have made it. */
+/* Sparse, as libvirt itself would create it. */
 static char *describe(const char *name, const MigImage *image) {
   return g_markup_printf_escaped(
       "<volume><name>%s</name><capacity unit='bytes'>%" PRIu64 "</capacity>"
@@ -68,18 +68,18 @@ bool mig_libvirt_make_image(MigConn *conn, const MigImage *image, MigImageStamp 
     return false;
   pool = find_pool(lease.vir, image);
   if (!pool)
-    return mig_virt_error_take(error, "no started storage pool covers %s", image->path);
-  /* A pool knows what was there when it was read last, and a qcow2 image is made over what is there. */
+    return mig_virt_error_take(error, "no active storage pool covers %s", image->path);
+  /* A pool knows only what existed at its last refresh, and creating a qcow2 image overwrites an existing file. */
   if (virStoragePoolRefresh(pool, 0) < 0)
-    return mig_virt_error_take(error, "cannot read the storage pool of %s anew", image->path);
+    return mig_virt_error_take(error, "cannot refresh the storage pool of %s", image->path);
   there = virStorageVolLookupByName(pool, name);
   if (there) {
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_EXISTS, "%s is there already", image->path);
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_EXISTS, "%s already exists", image->path);
     return false;
   }
   made = virStorageVolCreateXML(pool, xml, 0);
   if (!made)
-    return mig_virt_error_take(error, "cannot make the image %s", image->path);
+    return mig_virt_error_take(error, "cannot create the image %s", image->path);
   read_stamp(made, ret_stamp);
   return true;
 }
@@ -95,7 +95,7 @@ static bool refuse(GError **error, const char *format, ...) {
   return false;
 }
 
-/* What is there under the name has to be what was made, and nobody has written to it. */
+/* Is the volume the image that was created, and has nobody written to it? */
 static bool is_as_made(virStorageVolPtr volume, const MigImage *image, const MigImageStamp *stamp,
                        GError **error) {
   virStorageVolInfo info;
@@ -104,24 +104,24 @@ static bool is_as_made(virStorageVolPtr volume, const MigImage *image, const Mig
   if (virStorageVolGetInfo(volume, &info) < 0)
     return mig_virt_error_take(error, "cannot read the size of %s", image->path);
   if (info.capacity != image->capacity_bytes)
-    return refuse(error, "it has %llu bytes and not the %" PRIu64 " that it was made with", info.capacity,
+    return refuse(error, "its size is %llu bytes, but it was created with %" PRIu64, info.capacity,
                   image->capacity_bytes);
   read_stamp(volume, &now);
   if (!stamp->known || !now.known)
-    return refuse(error, "whether anybody wrote to it cannot be told");
+    return refuse(error, "cannot tell whether anybody has written to it");
   if (strcmp(stamp->mtime, now.mtime) != 0 || stamp->allocation_bytes != now.allocation_bytes ||
       stamp->physical_bytes != now.physical_bytes)
-    return refuse(error, "it was written to since it was made (%" PRIu64 " bytes are in it)",
+    return refuse(error, "it has been written to since it was created (%" PRIu64 " bytes allocated)",
                   now.allocation_bytes);
   return true;
 }
 
-/* The last look, which what follows rests on. */
+/* The last check before the removal. */
 static bool is_absent(const MigLease *lease, const MigImageGuard *guard, GError **error) {
   g_autoptr(virDomain) domain = virDomainLookupByUUIDString(lease->vir, guard->domain_uuid);
 
   if (domain) {
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_BUSY, "the domain is here");
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_BUSY, "the domain exists on this host");
     return false;
   }
   if (virGetLastErrorCode() != VIR_ERR_NO_DOMAIN)
@@ -131,7 +131,7 @@ static bool is_absent(const MigLease *lease, const MigImageGuard *guard, GError 
     return true;
   g_set_error(
       error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-      "something of the domain was heard of meanwhile, or libvirtd took so long that it may have come");
+      "there was news of the domain meanwhile, or libvirtd took so long that the domain may have arrived");
   return false;
 }
 

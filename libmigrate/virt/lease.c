@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A connection as a set of libvirt's, of which each call has one to itself. */
+/* A MigConn as a set of libvirt connections, of which each call leases one for itself. */
 #include "libmigrate/virt/libvirt.h"
 
-/* More than these are opened when needed and closed after use. */
+/* Connections beyond these are opened when needed and closed after use. */
 #define IDLE_MAX        4
 #define OPEN_TIMEOUT_MS 10000
 
@@ -29,7 +29,7 @@ void mig_conn_unref(MigConn *conn) {
   if (!conn || !g_atomic_int_dec_and_test(&conn->refs))
     return;
 
-  /* Nobody holds a lease any more, so all are idle. libvirt frees the event registrations with the connection. */
+  /* Nobody holds a lease any more, so all are idle. libvirt frees the event registrations along with the connection. */
   for (guint i = 0; i < conn->idle->len; i++)
     mig_close_aside(conn->opener, g_ptr_array_index(conn->idle, i));
   g_ptr_array_unref(conn->idle);
@@ -49,7 +49,7 @@ bool mig_lease_take(MigConn *conn, MigLeaseKind kind, MigLease *ret_lease, GErro
       vir = g_ptr_array_remove_index(conn->idle, i);
   g_mutex_unlock(&conn->lock);
 
-  /* The one with the events stands for all: when it is lost, its owner is told and makes another. */
+  /* The connection with the events stands for all: when it is lost, the owner is told and opens a new one. */
   if (!vir && virConnectIsAlive(conn->vir) != 1) {
     virResetLastError();
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "the connection to %s is broken",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The libvirt driver: its vtable, its event thread, its start and end. */
+/* The libvirt driver: its vtable, its event thread, its start and its end. */
 #include "libmigrate/virt/libvirt.h"
 
 typedef struct LibvirtDriver {
@@ -9,7 +9,7 @@ typedef struct LibvirtDriver {
   gint stop;
 } LibvirtDriver;
 
-/* libvirt's default handler prints to stderr. Each error is returned to whom it concerns; that is enough. */
+/* libvirt's default handler prints to stderr. Here every error is returned to the caller; that is enough. */
 static void ignore_error(void *data, virErrorPtr error) {
 }
 
@@ -52,8 +52,7 @@ static bool libvirt_is_alive(MigConn *conn) {
   return alive;
 }
 
-/* The event thread is told to stop and woken up; connections that are still open keep working, without
- * events. */
+/* Stops the event thread. Connections that are still open keep working, but without events. */
 static void libvirt_free(MigDriver *driver) {
   LibvirtDriver *self = (LibvirtDriver *)driver;
 
@@ -94,7 +93,7 @@ static const MigDriverOps ops = {
     .free = libvirt_free,
 };
 
-/* Once for the process: libvirt warns about a second event loop. */
+/* Once per process: libvirt warns about a second event loop. */
 static gpointer initialize(gpointer data) {
   virSetErrorFunc(NULL, ignore_error);
   return GINT_TO_POINTER(virInitialize() == 0 && virEventRegisterDefaultImpl() == 0);
@@ -106,7 +105,7 @@ MigDriver *mig_driver_libvirt_new(GError **error) {
 
   if (!g_once(&once, initialize, NULL)) {
     g_set_error_literal(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
-                        "libvirt's client library does not start");
+                        "cannot initialize libvirt's client library");
     return NULL;
   }
 

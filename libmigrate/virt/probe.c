@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The probe: what the guest dirties and how busy its CPUs are, before anything moves. */
+/* The probe: the guest's dirty rate and how busy its CPUs are, before the migration. */
 #include "libmigrate/virt/libvirt.h"
 
-/* How much longer than asked for it may take, and how often it is looked at. */
+/* How much longer than requested the measurement may take, and how often to poll it. */
 #define PROBE_GRACE_MS 3000
 #define PROBE_POLL_MS  50
 #define VCPUS_MAX      1024
 
-/* What the domain's statistics say; libvirt gives both groups in one call. */
+/* From the domain's statistics; libvirt returns both groups in one call. */
 typedef struct Reading {
   bool measured;
   uint64_t bytes_per_s;
   unsigned vcpus;
-  double cpu_s; /* of all vCPUs, since they were made */
+  double cpu_s; /* of all vCPUs, since they were created */
 } Reading;
 
 static void read_vcpus(virDomainStatsRecordPtr record, Reading *reading) {
@@ -83,7 +83,7 @@ bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seco
   do {
     g_usleep(PROBE_POLL_MS * 1000);
     waited_ms = (g_get_monotonic_time() - begin) / 1000;
-    /* Earlier than that, a result is of an earlier measurement. */
+    /* Before that, any result belongs to an earlier measurement. */
     if (waited_ms >= (gint64)seconds * 1000 && !read_stats(domain, &after, error))
       return false;
   } while (!after.measured && waited_ms < (gint64)seconds * 1000 + PROBE_GRACE_MS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Is there a way to a host's libvirtd? A look at the network alone, which takes no longer than it may. */
+/* Can the network reach a host's libvirtd? Only tries a TCP connection, for a limited time. */
 #include "libmigrate/virt/libvirt.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Theory of operation. After a cut, connections of before take long to find out that the link is back: TCP asks again at
- * intervals that double, and keepalive may end them first. A fresh connection asks at once. So this makes one, to where
- * the URI's libvirtd, or its sshd, listens, and ends it at once. It is for when nothing else answers, not for health
- * checks: libvirtd writes a line to its log for each client that leaves without a word. */
+/* Theory of Operation. After a link failure, existing connections take long to notice that the link is back: TCP retries at
+ * intervals that double, and keepalive may end the connection first. A new connection tries at once. So this opens one to the
+ * port on which the URI's libvirtd, or its sshd, listens, and closes it immediately. Use it when nothing else answers, not for
+ * health checks: libvirtd logs a line for each client that disconnects without a word. */
 
 typedef struct Transport {
   const char *name;
@@ -33,7 +33,7 @@ static const Transport *find_transport(const char *scheme) {
   return NULL;
 }
 
-/* 0, or why it does not answer. */
+/* Returns 0, or the errno of the failed connection. */
 static int try_address(const struct addrinfo *address, gint64 until_us) {
   int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), code = 0;
   socklen_t size = sizeof code;
@@ -67,8 +67,8 @@ bool mig_libvirt_reachable(MigDriver *driver, const char *uri, unsigned timeout_
   int code = ETIMEDOUT;
   char port[8];
 
-  /* Of a local socket, or one that a program of the user's makes, only a connection can tell. So, too, of a name
-   * that only ssh's configuration knows. */
+  /* For a local socket, a transport that runs an external program, or a name that only ssh's configuration knows, only a
+   * libvirt connection can tell. */
   if (!transport || !host || !*host)
     return true;
   g_snprintf(port, sizeof port, "%d", g_uri_get_port(parsed));
@@ -82,7 +82,7 @@ bool mig_libvirt_reachable(MigDriver *driver, const char *uri, unsigned timeout_
   if (code == 0)
     return true;
   g_set_error(error, MIG_VIRT_ERROR, code == ETIMEDOUT ? MIG_VIRT_ERROR_TIMEOUT : MIG_VIRT_ERROR_UNREACHABLE,
-              "no way to %s, port %s: %s", host, g_uri_get_port(parsed) > 0 ? port : transport->port,
+              "cannot reach %s, port %s: %s", host, g_uri_get_port(parsed) > 0 ? port : transport->port,
               g_strerror(code));
   return false;
 }

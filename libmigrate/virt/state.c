@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* libvirt's domain states and lifecycle events as the end states that a verdict is made from. */
+/* Translates libvirt's domain states and lifecycle events to the end states that a verdict is based on. */
 #include "libmigrate/virt/libvirt.h"
 
-/* VIR_DOMAIN_PAUSED_API_ERROR of libvirt 9.2 and later: a libvirtd may be newer than the library. One of 9.0 leaves
+/* VIR_DOMAIN_PAUSED_API_ERROR came with libvirt 9.2, and a libvirtd may be newer than our library. libvirt 9.0 leaves
  * PAUSED_MIGRATION instead. */
 #define PAUSED_API_ERROR 14
 
-/* A state's own reasons come before its MIG_ANY. */
+/* For each state, rows with a reason come before the row with MIG_ANY. */
 static const MigStateRow states[] = {
     {VIR_DOMAIN_NOSTATE, MIG_ANY, MIG_END_UNKNOWN},
 
@@ -16,10 +16,10 @@ static const MigStateRow states[] = {
     {VIR_DOMAIN_BLOCKED, MIG_ANY, MIG_END_RUNNING},
 
     {VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_MIGRATION, MIG_END_PAUSED_MIGRATION},
-    /* A target's first moments in Prepare. A domain started by its owner passes through it as well, and is
-     * then RUNNING; to call it PAUSED would make a guest of something that has none yet. */
+    /* The first moments of a target in Prepare. A domain that its owner starts passes through it too, on its way to RUNNING.
+     * PAUSED would be wrong: there is no guest yet. */
     {VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_STARTING_UP, MIG_END_PAUSED_MIGRATION},
-    /* A migration (or a save) failed, and libvirt could not resume the guest: it is where that left it. */
+    /* A migration (or a save) failed and libvirt could not resume the guest, so it is still as that left it. */
     {VIR_DOMAIN_PAUSED, PAUSED_API_ERROR, MIG_END_PAUSED_MIGRATION},
     {VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_POSTCOPY, MIG_END_PAUSED_POSTCOPY},
     {VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_POSTCOPY_FAILED, MIG_END_PAUSED_POSTCOPY_FAILED},
@@ -27,7 +27,7 @@ static const MigStateRow states[] = {
     {VIR_DOMAIN_PAUSED, MIG_ANY, MIG_END_PAUSED},
     {VIR_DOMAIN_PMSUSPENDED, MIG_ANY, MIG_END_PAUSED},
 
-    /* On its way out, but its QEMU still holds the disks. */
+    /* Shutting down, but its QEMU still holds the disks. */
     {VIR_DOMAIN_SHUTDOWN, MIG_ANY, MIG_END_RUNNING},
 
     {VIR_DOMAIN_SHUTOFF, MIG_ANY, MIG_END_INACTIVE},
@@ -51,7 +51,7 @@ static const MigLifecycleRow events[] = {
     {VIR_DOMAIN_EVENT_UNDEFINED, VIR_DOMAIN_EVENT_UNDEFINED_REMOVED, MIG_END_ABSENT, "undefined: removed"},
 
     {VIR_DOMAIN_EVENT_STARTED, VIR_DOMAIN_EVENT_STARTED_BOOTED, MIG_END_RUNNING, "started: booted"},
-    /* At the target, when its QEMU begins to listen: the guest is not there yet. */
+    /* At the target, when its QEMU begins to listen. The guest has not arrived yet. */
     {VIR_DOMAIN_EVENT_STARTED, VIR_DOMAIN_EVENT_STARTED_MIGRATED, MIG_END_PAUSED_MIGRATION,
      "started: migrated"},
     {VIR_DOMAIN_EVENT_STARTED, VIR_DOMAIN_EVENT_STARTED_RESTORED, MIG_END_RUNNING, "started: restored"},

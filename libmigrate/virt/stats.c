@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* libvirt's job statistics as samples, by a table of fields. */
+/* Translates libvirt's job statistics to samples, by a table of fields. */
 #include "libmigrate/virt/libvirt.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static const StatRow sample_rows[] = {
     {VIR_DOMAIN_JOB_MEMORY_PAGE_SIZE, offsetof(MigSample, page_size_bytes)},
     {VIR_DOMAIN_JOB_MEMORY_ITERATION, offsetof(MigSample, iteration)},
     {VIR_DOMAIN_JOB_AUTO_CONVERGE_THROTTLE, offsetof(MigSample, throttle_pct)},
-    /* Expected while the job is active; in the statistics of a completed one it is the real downtime. */
+    /* The expected downtime while the job is active. In the statistics of a completed job it is the real one. */
     {VIR_DOMAIN_JOB_DOWNTIME, offsetof(MigSample, expected_downtime_ms)},
     {VIR_DOMAIN_JOB_MEMORY_POSTCOPY_REQS, offsetof(MigSample, post_copy_requests)},
 };
@@ -34,8 +34,7 @@ static const StatRow final_rows[] = {
     {VIR_DOMAIN_JOB_DATA_PROCESSED, offsetof(MigFinalStats, transferred_bytes)},
 };
 
-/* A newer libvirt may widen or change the type of a field: any number is taken. Negative ones never make
- * sense. */
+/* A newer libvirt may change the type of a field, so any number is accepted. Negative ones make no sense and become 0. */
 static bool number(virTypedParameterPtr params, int n, const char *name, uint64_t *ret_value) {
   virTypedParameterPtr param = virTypedParamsGet(params, n, name);
 
@@ -74,7 +73,7 @@ void mig_stats_sample(virTypedParameterPtr params, int n, MigSample *ret_sample)
   uint64_t pages_per_s = 0;
 
   fill(sample_rows, G_N_ELEMENTS(sample_rows), params, n, ret_sample);
-  /* libvirt documents "pages per second"; without a page size there is no rate in bytes. */
+  /* libvirt reports pages per second. Without a page size there is no rate in bytes. */
   if (number(params, n, VIR_DOMAIN_JOB_MEMORY_DIRTY_RATE, &pages_per_s) &&
       __builtin_mul_overflow(pages_per_s, ret_sample->page_size_bytes, &ret_sample->dirty_rate_bytes_per_s))
     ret_sample->dirty_rate_bytes_per_s = UINT64_MAX;
@@ -112,7 +111,7 @@ bool mig_stats_success(virTypedParameterPtr params, int n) {
 }
 
 bool mig_stats_job_is_migration(int type, int operation) {
-  /* COMPLETED, FAILED and CANCELLED are jobs that are over and not yet cleaned up. */
+  /* COMPLETED, FAILED and CANCELLED are jobs that are over but not cleaned up yet. */
   if (type != VIR_DOMAIN_JOB_BOUNDED && type != VIR_DOMAIN_JOB_UNBOUNDED)
     return false;
   return operation == MIG_ANY || operation == VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT ||

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a domain stands at one end, and the numbers of its job. */
+/* The status of a domain at one end, and the statistics of its job. */
 #include "libmigrate/virt/libvirt.h"
 
 #include <string.h>
 
-/* More of them say no more of how busy a guest is. */
+/* More vCPUs would tell no more about how busy the guest is. */
 #define GUEST_CPUS_MAX 64
 
-/* What the job on the domain is. False with an error only if the server could not be asked. */
+/* Reads the domain's job. Returns false with an error only if the server did not answer. */
 static bool read_job(virDomainPtr domain, const char *uuid, MigDomainStatus *status, GError **error) {
   virTypedParameterPtr params = NULL;
   int n = 0, type = VIR_DOMAIN_JOB_NONE;
@@ -27,11 +27,11 @@ static bool read_job(virDomainPtr domain, const char *uuid, MigDomainStatus *sta
   mig_virt_error_take(&failure, "cannot read the job of domain %s", uuid);
   switch ((MigVirtError)failure->code) {
   case MIG_VIRT_ERROR_NOT_RUNNING: /* an inactive domain has no job */
-  case MIG_VIRT_ERROR_NO_DOMAIN:   /* it went in between */
+  case MIG_VIRT_ERROR_NO_DOMAIN:   /* it has just disappeared */
     return true;
   case MIG_VIRT_ERROR_UNSUPPORTED:
-    /* So libvirt answers for the target's half: the job is there, its numbers are not. Else a driver without
-     * jobs. */
+    /* "only on the source host" is libvirt's answer at the target: there is a job, but no statistics. Otherwise the hypervisor
+     * driver has no jobs. */
     status->job_active = strstr(failure->message, "only on the source host") != NULL;
     return true;
   default:
@@ -44,9 +44,9 @@ static bool read_job(virDomainPtr domain, const char *uuid, MigDomainStatus *sta
 bool mig_read_status(virDomainPtr domain, const char *uuid, MigDomainStatus *ret_status, GError **error) {
   MigDomainStatus status = {.state = MIG_END_ABSENT};
   int state, reason, persistent;
-  unsigned id = virDomainGetID(domain); /* of the moment at which it was looked up */
+  unsigned id = virDomainGetID(domain); /* as of the lookup */
 
-  /* The job first and the state last: a job seen to be over is then never paired with the state of before. */
+  /* The job first, the state last: so a job that is over is never paired with an older state. */
   if (!read_job(domain, uuid, &status, error))
     return false;
   persistent = virDomainIsPersistent(domain);
@@ -91,7 +91,7 @@ bool mig_guard_pass(virDomainPtr domain, const char *uuid, const MigGuard *guard
   return mig_read_status(domain, uuid, &status, error) && guard->may(&status, guard->user_data, error);
 }
 
-/* From the host's /proc: neither QEMU's monitor nor the domain's job is asked. What cannot be had is left out. */
+/* libvirt reads this from the host's /proc, without QEMU's monitor and without a job. Left out if it fails. */
 static void read_guest_cpus(virDomainPtr domain, MigSample *sample) {
   virVcpuInfo cpus[GUEST_CPUS_MAX];
   int n = virDomainGetVcpus(domain, cpus, GUEST_CPUS_MAX, NULL, 0);
@@ -116,8 +116,7 @@ bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sampl
   if (domain && virDomainGetJobStats(domain, &type, &params, &n, 0) < 0)
     mig_virt_error_take(&failure, "cannot read the job of domain %s", uuid);
 
-  /* A domain that is gone or stopped has no job; it may go at any moment, for that is what a migration is
-   * for. */
+  /* A domain that is gone or stopped has no job. It may go at any moment: that is what a migration is for. */
   if (failure && failure->code != MIG_VIRT_ERROR_NO_DOMAIN && failure->code != MIG_VIRT_ERROR_NOT_RUNNING) {
     g_propagate_error(error, g_steal_pointer(&failure));
     return false;
@@ -151,8 +150,7 @@ bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret
 
   if (!domain)
     return false;
-  /* Kept, because others may want to read them as well: without KEEP_COMPLETED the first reader takes them
-   * away. */
+  /* Others may want to read them too: without KEEP_COMPLETED, reading removes them. */
   if (virDomainGetJobStats(domain, &type, &params, &n,
                            VIR_DOMAIN_JOB_STATS_COMPLETED | VIR_DOMAIN_JOB_STATS_KEEP_COMPLETED) < 0)
     return mig_virt_error_take(error, "cannot read the last job of domain %s", uuid);
@@ -162,7 +160,7 @@ bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret
                                            operation != VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT)) {
     virTypedParamsFree(params, n);
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING,
-                "libvirt has no numbers of a finished migration of domain %s", uuid);
+                "libvirt has no statistics of a completed migration of domain %s", uuid);
     return false;
   }
   mig_stats_final(params, n, ret_stats);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which disks only this host sees.
+/* Which disks only this host can see.
  *
- * Theory of Operation. A disk that is taken for local is copied where the policy says so; one that is shared in truth would be
- * written into itself then. A disk that is taken for shared is left, and libvirt, which looks as well, refuses to move what it
- * knows to be local. So doubt is the safe side: what cannot be told is neither, and is not copied.
+ * Theory of Operation. A disk that is judged local is copied if the policy says so; if it were in fact shared, it would be
+ * written into itself. A disk that is judged shared is left alone, and libvirt, which looks too, refuses to migrate what it
+ * knows to be local. So in doubt a disk is neither, and is not copied.
  *
- * What this process sees need not be what libvirtd sees. Its unit hides directories (ProtectHome=, PrivateTmp=,
- * InaccessiblePaths=), it may run in a container, or libvirtd may; and the table of its mounts names what lies on top. A path may
- * lead through symbolic links that it has no permission to read. Hence:
+ * This process need not see what libvirtd sees. Its unit hides directories (ProtectHome=, PrivateTmp=, InaccessiblePaths=),
+ * either of the two may run in a container, and the mount table shows only what is mounted on top. A path may also lead through
+ * symbolic links that this process may not read. Hence:
  *
- *  - Local is said only of a file that this process sees itself, at the end of all links, on a file system that no other host
- *    can have mounted: of those on a list. libvirt says that the guest has the file open: who does not find it there looks at
- *    something else.
- *  - Nothing is said below a mount that systemd laid there to hide what is below, even where something is found there.
- *  - That a path is shared can be said by the table of mounts alone, for that is the safe side.
+ *  - A file is local only if this process sees it, with all links resolved, on a file system that no other host can mount,
+ *    from a fixed list. libvirt says that the guest has the file open, so a process that does not find it looks at another
+ *    file system.
+ *  - Nothing below a mount with which systemd hides a directory is judged, even if something is found there.
+ *  - A path may be judged shared from the mount table alone: that is the safe side.
  *
- * What this cannot tell apart is another file under the very same path, in a container with images of its own. */
+ * This cannot detect a different file under the very same path, in a container with images of its own. */
 #include "libmigrate/virt/xml.h"
 
 #include <limits.h>
@@ -25,8 +25,8 @@
 
 #define MOUNT_TABLE "/proc/self/mountinfo"
 
-/* File systems that two hosts may have mounted at once: libvirt's list (virFileIsSharedFS), by number and by the name
- * that the kernel's table of mounts has. */
+/* File systems that two hosts can mount at once: libvirt's list (virFileIsSharedFS), by magic number and by the name in the
+ * kernel's mount table. */
 static const struct {
   uint32_t magic;
   const char *name;
@@ -37,7 +37,7 @@ static const struct {
     {0x19830326, "beegfs"},
 };
 
-/* Those that belong to one host. What is not in either list, such as FUSE or 9p, may be anything. */
+/* File systems that belong to one host. Those in neither list, such as FUSE or 9p, may be anything. */
 static const uint32_t local[] = {
     0xEF53,     /* ext2, ext3, ext4 */
     0x58465342, /* xfs */
@@ -77,7 +77,7 @@ static bool is_shared_name(const char *name) {
   return false;
 }
 
-/* Is the path the mount point, or below it? */
+/* Is the path the mount point itself, or below it? */
 static bool is_below(const char *path, const char *mount) {
   size_t length = strlen(mount);
 
@@ -85,15 +85,15 @@ static bool is_below(const char *path, const char *mount) {
          (strcmp(mount, "/") == 0 || path[length] == '/' || path[length] == '\0');
 }
 
-/* What the table of mounts says of a path. */
+/* What the mount table says about a path. */
 typedef struct Mounts {
-  bool masked; /* systemd laid something over it, on purpose */
+  bool masked; /* systemd mounted something over it to hide it */
   bool
-      covered; /* a tmpfs lies over it, where systemd lays one to hide what is there; it may be the host's own, too */
-  bool shared; /* the name of its file system */
+      covered; /* a tmpfs lies where systemd would mount one to hide a directory; it may also be the host's own */
+  bool shared; /* by the name of its file system */
 } Mounts;
 
-/* `root` is the part of a file system that is mounted: /systemd/inaccessible/dir of /run, in a container /host/inaccessible/dir. */
+/* `root` is the mounted part of a file system: /systemd/inaccessible/dir of /run or, in a container, /host/inaccessible/dir. */
 static bool is_mask(const char *root) {
   return strstr(root, "/inaccessible/") || strstr(root, "/systemd-private-");
 }
@@ -107,8 +107,8 @@ static bool is_cover(const char *mount, const char *type) {
   return false;
 }
 
-/* The mount that the path is on is the last of the longest, for later mounts cover earlier ones. But a mask hides whatever
- * the table has below it. */
+/* The path is on the mount with the longest matching mount point, and on the last of these, since later mounts cover earlier
+ * ones. But a mask hides everything below it. */
 static void look_at_mounts(const char *table, const char *path, Mounts *ret_mounts) {
   g_auto(GStrv) lines = g_strsplit(table, "\n", -1);
   size_t longest = 0;
@@ -146,7 +146,7 @@ MigStorage mig_storage_judge(const char *table, const char *path, const uint32_t
   return mounts.shared ? MIG_STORAGE_SHARED : seen;
 }
 
-/* NULL: it cannot be read. */
+/* NULL: not readable. */
 static char *read_mounts(void) {
   char *table = NULL;
 
@@ -194,7 +194,7 @@ MigStorage mig_pool_xml_storage(const char *text) {
   g_autofree char *type =
       mig_xml_parse(text, "pool", &xml) ? mig_xml_string(&xml, NULL, "/pool/@type") : NULL;
 
-  /* A volume group can be a cluster's as well: it counts as any block device that a domain names by its path does. */
+  /* A volume group may belong to a cluster, too. It counts as local, like any block device that a domain names by path. */
   return g_strcmp0(type, "logical") == 0 || g_strcmp0(type, "disk") == 0 ? MIG_STORAGE_LOCAL
                                                                          : MIG_STORAGE_UNKNOWN;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What owns the strings and arrays of facts. */
+/* The store that owns the strings and arrays of facts. */
 #include "libmigrate/virt/xml.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a check wants to know of the domain, and of the target as a place for it.
+/* What the checks need to know of the domain, and of the target as a place for it.
  *
- * Theory of Operation. Each end is asked over one connection, a call for each question, most of them answered in less
- * than a millisecond. A target is asked only for what the domain needs. What libvirt there cannot tell (a driver is
- * missing, it is too old, no pool covers a path) is UNSEEN, never an error; only a connection that is lost is one.
+ * Theory of Operation. Each end is asked over one connection, with one call per question, most of them answered in less than a
+ * millisecond. A target is asked only about what the domain needs. What its libvirt cannot tell (a driver is missing, it is
+ * too old, no pool covers a path) is UNSEEN, never an error. Only a lost connection is an error.
  *
- * Of files a libvirtd tells what its storage pools have. A pool knows what was there when it was read last, so one that
- * seems to lack a file is read anew before that is believed. That is the one thing done to a target here. */
+ * libvirtd knows files only through its storage pools. A pool knows what existed at its last refresh, so a pool that seems to
+ * lack a file is refreshed before that counts. This is the only thing that a survey does to a target. */
 #include "libmigrate/virt/certificates.h"
 #include "libmigrate/virt/libvirt.h"
 #include "libmigrate/virt/xml.h"
@@ -58,7 +58,7 @@ static void survey_disks(virDomainPtr domain, MigDomainFacts *facts) {
   }
 }
 
-/* What libvirt says of what does not match, without what everybody knows. */
+/* What libvirt says does not match, without its usual prefixes. */
 static MigCpuAnswer cpu_answer(int result, MigStore *store) {
   static const struct {
     int result;
@@ -77,7 +77,7 @@ static MigCpuAnswer cpu_answer(int result, MigStore *store) {
     if (result == matches[i].result)
       answer.match = matches[i].match;
   if (result == VIR_CPU_COMPARE_ERROR && failure) {
-    /* A model that its libvirt does not know comes as an internal error of the CPU driver. */
+    /* A model that this libvirt does not know is reported as an internal error of the CPU driver. */
     if (failure->code == VIR_ERR_CPU_INCOMPATIBLE ||
         (failure->domain == VIR_FROM_CPU && failure->code == VIR_ERR_INTERNAL_ERROR))
       answer.match = MIG_CPU_MATCH_INCOMPATIBLE;
@@ -147,7 +147,7 @@ static bool survey_names(virConnectPtr vir, const MigDomainFacts *domain, MigTar
   return true;
 }
 
-/* The first question that is answered tells which part of it is at fault. */
+/* Asks for everything at once. If that fails, asks for less, to find out which part is missing. */
 static void survey_machine(virConnectPtr vir, const MigDomainFacts *domain, MigTargetFacts *facts) {
   char *text = virConnectGetDomainCapabilities(vir, domain->emulator, domain->arch, domain->machine,
                                                domain->virt_type, 0);
@@ -168,7 +168,7 @@ static void survey_machine(virConnectPtr vir, const MigDomainFacts *domain, MigT
   if (text) {
     facts->machine = MIG_SIGHT_ABSENT;
     mig_domain_capabilities_apply(text, domain, facts);
-    facts->vcpus_max = 0; /* of another machine */
+    facts->vcpus_max = 0; /* it is that of another machine type */
     free(text);
     text = virConnectGetCapabilities(vir);
     if (text)
@@ -180,7 +180,7 @@ static void survey_machine(virConnectPtr vir, const MigDomainFacts *domain, MigT
 
 static void survey_cpu(virConnectPtr vir, const MigDomainFacts *domain, const MigHostFacts *source,
                        MigTargetFacts *facts) {
-  /* A machine type that is not there is no reason to keep quiet of the CPU. */
+  /* The CPU is compared even if the machine type is missing. */
   if (has_comparable_cpu(domain) && facts->virt_type == MIG_SIGHT_PRESENT)
     facts->cpu =
         compare_cpu(vir, domain, facts->machine == MIG_SIGHT_PRESENT ? domain->machine : NULL, facts->store);
@@ -204,7 +204,7 @@ static void survey_memory(virConnectPtr vir, MigTargetFacts *facts) {
       n > (int)G_N_ELEMENTS(stats) ||
       virNodeGetMemoryStats(vir, VIR_NODE_MEMORY_STATS_ALL_CELLS, stats, &n, 0) < 0)
     return;
-  /* What the page cache has can be had; libvirt does not tell which part of it cannot. */
+  /* The page cache counts as free. libvirt does not say which part of it cannot be reclaimed. */
   for (int i = 0; i < n; i++)
     for (size_t f = 0; f < G_N_ELEMENTS(fields); f++)
       if (strcmp(stats[i].field, fields[f]) == 0)
@@ -222,14 +222,14 @@ static void survey_pages(virConnectPtr vir, const MigDomainFacts *domain, MigHos
   for (size_t i = 0; i < host->n_pages; i++)
     sizes[i] = (unsigned)(host->pages[i].page_bytes / 1024);
   got = virNodeGetFreePages(vir, (unsigned)host->n_pages, sizes, -1, 1, counts, 0);
-  /* Not told: all count as free, and only what is set up is judged. */
+  /* Unknown: then all pages count as free, and only their total is checked. */
   for (size_t i = 0; i < host->n_pages; i++)
     host->pages[i].free = got >= (int)host->n_pages ? counts[i] : host->pages[i].total;
 }
 
-/* --- the target: things of a name --- */
+/* --- the target: things with a name --- */
 
-/* A lookup's outcome: `none` is the error for what is not there. */
+/* The outcome of a lookup. `none` is libvirt's error for "no such thing". */
 static MigSight sight_of(bool found, int none) {
   if (found)
     return MIG_SIGHT_PRESENT;
@@ -275,7 +275,7 @@ static MigSight look_for_secret(virConnectPtr vir, const char *name) {
   return sight;
 }
 
-/* Names of node devices have the interface's name in them, "net_br0_52_54_00_…", with '_' for what they do not allow. */
+/* The name of a node device contains that of the interface, with '_' for characters it may not have: "net_br0_52_54_00_…". */
 static bool is_device_of(const char *device, const char *interface) {
   g_autofree char *prefix = g_strdup_printf("net_%s_", interface);
 
@@ -285,8 +285,8 @@ static bool is_device_of(const char *device, const char *interface) {
   return g_str_has_prefix(device, prefix);
 }
 
-/* The interface driver is asked first. Where it is built on netcf it knows only what the distribution's files
- * configure, so that its "no" alone proves nothing; the kernel's list, of the node device driver, does. */
+/* Asks the interface driver first. If it is built on netcf, it knows only what the distribution's files configure, so its "no"
+ * proves nothing; the kernel's list, from the node device driver, does. */
 static MigSight look_for_interface(virConnectPtr vir, const char *name) {
   virInterfacePtr interface = virInterfaceLookupByName(vir, name);
   virNodeDevicePtr *devices = NULL;
@@ -340,7 +340,7 @@ static MigSight look_for(virConnectPtr vir, const MigNeed *need, const MigTarget
   return MIG_SIGHT_UNSEEN;
 }
 
-/* Two NICs on one network are one question. */
+/* Two NICs on the same network need only one lookup. */
 static void survey_needs(virConnectPtr vir, const MigDomainFacts *domain, MigTargetFacts *facts) {
   for (size_t i = 0; i < domain->n_needs; i++) {
     const MigNeed *need = &domain->needs[i];
@@ -370,10 +370,10 @@ bool mig_libvirt_survey_target(MigConn *conn, const MigDomainFacts *domain, cons
   for (size_t i = 0; i < domain->n_disks; i++)
     mig_look_for_disk(lease.vir, &domain->disks[i], facts.store, &facts.disks[i]);
   virResetLastError();
-  /* What went unanswered since the connection broke is not unseen. */
+  /* If the connection broke, missing answers do not mean unseen. */
   if (virConnectIsAlive(lease.vir) != 1) {
     virResetLastError();
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "the connection to %s broke", conn->uri);
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "lost the connection to %s", conn->uri);
     return false;
   }
   *ret_facts = facts;

@@ -8,7 +8,7 @@
 
 #define ENTRIES_MAX 2000
 #define VALUE_MAX   1000
-/* libxml2's own limit is 256; this keeps paths short as well. */
+/* libxml2's own limit is 256. This also keeps paths short. */
 #define DEPTH_MAX 16
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(xmlDoc, xmlFreeDoc)
@@ -26,13 +26,13 @@ void mig_domain_tags_clear(MigDomainTags *tags) {
 void mig_domain_tags_add(MigDomainTags *tags, const char *path, const char *value) {
   if (tags->n_metadata >= ENTRIES_MAX || strlen(value) > VALUE_MAX)
     return;
-  /* In steps, so that many are not moved each time. */
+  /* Grows in steps, so that entries are not copied each time. */
   if (tags->n_metadata % 16 == 0)
     tags->metadata = g_renew(MigMatchEntry, tags->metadata, tags->n_metadata + 16);
   tags->metadata[tags->n_metadata++] = (MigMatchEntry){g_strdup(path), g_strdup(value)};
 }
 
-/* An element's own text, not that of the elements in it. */
+/* An element's own text, without that of its child elements. */
 static char *own_text(const xmlNode *node) {
   g_autoptr(GString) text = g_string_new(NULL);
 

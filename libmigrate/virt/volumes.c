@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a target's storage pools have of the domain's disks and files. */
+/* Which of the domain's disks and files the target's storage pools have. */
 #include "libmigrate/virt/libvirt.h"
 #include "libmigrate/virt/xml.h"
 
@@ -11,7 +11,7 @@ static bool note_volume(virStorageVolPtr volume, MigTargetDisk *ret_disk) {
   if (!volume)
     return false;
   ret_disk->sight = MIG_SIGHT_PRESENT;
-  /* Reads the image: a size of now, and not of when the pool was read. */
+  /* This reads the image, so the size is current; the pool may have been refreshed long ago. */
   if (virStorageVolGetInfo(volume, &info) == 0)
     ret_disk->capacity_bytes = info.capacity;
   return true;
@@ -41,7 +41,7 @@ void mig_look_for_path(virConnectPtr vir, const char *path, MigStore *store, Mig
   pool = pool_at_directory_of(vir, path);
   if (!pool)
     return;
-  /* A pool that is busy cannot be read anew, and what it lacks is not known for sure. */
+  /* A busy pool cannot be refreshed, so it is not certain that it lacks the file. */
   if (virStoragePoolRefresh(pool, 0) < 0)
     return;
   again = virStorageVolLookupByPath(vir, path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reading libvirt's XML by XPath. */
+/* Reads libvirt's XML by XPath. */
 #include "libmigrate/virt/xml.h"
 
 #include <libxml/parser.h>
@@ -15,7 +15,7 @@ void mig_xml_clear(MigXml *xml) {
   g_clear_pointer(&xml->doc, xmlFreeDoc);
 }
 
-/* libxml2 tells what it thinks of an expression or a document on stderr, unless it is told to whom else. */
+/* By default libxml2 prints errors in expressions and documents to stderr. */
 static void ignore_error(void *data, const xmlError *error) {
 }
 
@@ -64,8 +64,7 @@ uint64_t mig_xml_number(const MigXml *xml, xmlNode *node, const char *path) {
   return text ? g_ascii_strtoull(g_strstrip(text), NULL, 10) : 0;
 }
 
-/* The units that libvirt's schema has for sizes. It prints KiB itself; definitions by hand may be seen at a
- * driver that keeps them. */
+/* The units of sizes in libvirt's schema. libvirt itself prints KiB, but some drivers keep what was written by hand. */
 uint64_t mig_xml_unit_bytes(const char *unit) {
   static const struct {
     const char *name;
@@ -121,7 +120,7 @@ char *mig_xml_dump(const MigXml *xml, xmlNode *node) {
   return text;
 }
 
-/* One of a set: "4", "0-3", "^2". False: it is none. */
+/* Parses one part of a set: "4", "0-3", "^2". False: malformed. */
 static bool read_range(const char *text, bool *ret_excluded, unsigned *ret_first, unsigned *ret_last) {
   char *end;
   guint64 first, last;

@@ -138,7 +138,7 @@ static void one_that_cannot_be_read_does_not_hide_the_others(void **state) {
   client = bb_connect(bb);
   domains = json_object_get(client_call(client, "Evaluate", NULL), "domains");
   assert_int_equal(json_array_size(domains), 4);
-  assert_non_null(strstr(text_of(pick(domains, "domain.name", "vm2"), "error"), "cannot be read"));
+  assert_non_null(strstr(text_of(pick(domains, "domain.name", "vm2"), "error"), "cannot parse"));
   assert_int_equal(number_of(pick(domains, "domain.name", "vm1"), "changes_total"), 1);
   assert_int_equal(number_of(count_of(client), "unread"), 1);
 }

@@ -149,7 +149,7 @@ static void what_was_written_to_stays(void **state) {
   const char *id = made_for_vm9(bb);
 
   bb_set_host(bb, "a", "written", json_pack("{si}", "/d/root.img", 4096));
-  assert_left(bb, release(bb, id), "it was written to since it was made");
+  assert_left(bb, release(bb, id), "it has been written to since it was created");
 }
 
 /* A copy that was not finished: the next lease uses the image as it is. */
@@ -166,7 +166,7 @@ static void what_a_cancelled_move_wrote_to_stays_and_is_used_again(void **state)
   job = bb_await_phase(bb, id, "failed");
   assert_text(job, "failure.cause", "CANCELLED_ELSEWHERE");
   assert_non_null(strstr(text_of(job, "failure.message"), "never ran"));
-  assert_left(bb, job, "it was written to since it was made");
+  assert_left(bb, job, "it has been written to since it was created");
   job =
       json_object_get(client_call(bb_connect(bb), "Prepare", copying(prepare_parameters(bb, "vm9"))), "job");
   assert_text(job, "phase", "pending");

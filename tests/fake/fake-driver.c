@@ -117,7 +117,7 @@ static bool fake_reachable(MigDriver *driver, const char *uri, unsigned timeout_
   ok = fake_catch_up(world) && fake_host_reachable(world, host);
   g_mutex_unlock(&world->lock);
   if (!ok)
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "no way to host %s", host);
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "cannot reach host %s", host);
   fake_world_unref(world);
   return ok;
 }

@@ -299,7 +299,7 @@ bool fake_make_image(MigConn *conn, const MigImage *image, MigImageStamp *ret_st
   if (!fake_enter(conn, "make_image", NULL, error))
     return false;
   if (fake_image_find(conn->world, conn->host, image->path, NULL))
-    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_EXISTS, "it is there already"));
+    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_EXISTS, "it already exists"));
   fake_image_set(conn->world, conn->host, image->path, (gint64)image->capacity_bytes);
   read_stamp(conn, image->path, ret_stamp);
   return fake_leave(conn, true);
@@ -318,13 +318,14 @@ bool fake_remove_image(MigConn *conn, const MigImage *image, const MigImageGuard
   read_stamp(conn, image->path, &now);
   if (!guard->stamp.known || strcmp(now.mtime, guard->stamp.mtime) != 0 ||
       now.allocation_bytes != guard->stamp.allocation_bytes)
-    return fake_leave(conn,
-                      fake_refuse(error, MIG_VIRT_ERROR_INVALID, "it was written to since it was made"));
+    return fake_leave(
+        conn, fake_refuse(error, MIG_VIRT_ERROR_INVALID, "it has been written to since it was created"));
   domain = fake_world_domain(conn->world, NULL, guard->domain_uuid);
   if (domain && fake_domain_state_at(domain, conn->host) != MIG_END_ABSENT)
-    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_BUSY, "the domain is here"));
+    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_BUSY, "the domain exists on this host"));
   if (g_atomic_int_get(guard->called_off) || g_get_monotonic_time() >= guard->until_us)
-    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_TIMEOUT, "the domain was heard of meanwhile"));
+    return fake_leave(conn,
+                      fake_refuse(error, MIG_VIRT_ERROR_TIMEOUT, "there was news of the domain meanwhile"));
   fake_image_set(conn->world, conn->host, image->path, -1);
   return fake_leave(conn, true);
 }

@@ -150,7 +150,7 @@ test_disks() {
     ok "... aborted at its source, it ends at its target" wait_until 60 job_is b "$id" .failure.cause CANCELLED_ELSEWHERE
     ok "... with the lease" holds_nothing
     ok "... what was written to stays" has_image b db.img
-    ok "... and an operator is told so" grep -q "db.img (vda) is left here: it was written to since it was made" <<<"$(ctl b -j show "$id")"
+    ok "... and an operator is told so" grep -q "db.img (vda) is left here: it has been written to since it was created" <<<"$(ctl b -j show "$id")"
     is "... the guest runs on" "$(truth db '[.running_on[], .bad_pages] | join(" ")')" "a 0"
 
     "$LAB" link none

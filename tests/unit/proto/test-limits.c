@@ -503,7 +503,7 @@ static void sockets_on_paths(void **state) {
   assert_int_equal(lstat(fixture.path, &status), 0);
   assert_int_equal(status.st_mode & 07777, 0600);
   assert_false(varlink_server_listen_path(other, fixture.path, 0600, (gid_t)-1, &error));
-  assert_non_null(strstr(error->message, "somebody serves there"));
+  assert_non_null(strstr(error->message, "another server is listening there"));
   g_clear_error(&error);
 
   assert_true(g_file_set_contents(file, "precious", -1, NULL));

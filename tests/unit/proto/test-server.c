@@ -291,8 +291,8 @@ static void wrong_tables(void **state) {
     const char *message;
   } tables[] = {
       {good, 1, "a.b has no method Missing"},
-      {"interface a.b\nmethod M", 0, "line 2: \"(\" is missing"},
-      {"interface org.example.test\n", 0, "org.example.test is served already"},
+      {"interface a.b\nmethod M", 0, "line 2: expected \"(\""},
+      {"interface org.example.test\n", 0, "org.example.test is already served"},
   };
 
   for (size_t i = 0; i < G_N_ELEMENTS(tables); i++) {
