@@ -27,7 +27,7 @@ static const ErrorRow errors[] = {
      "handoffctl list --all shows all jobs."},
     {AGENT "AmbiguousJob", EXIT_NOT_FOUND, "\"{job}\" matches more than one job: {candidates}.",
      "Give more digits of the job id."},
-    {AGENT "DomainBusy", EXIT_REFUSED, "The domain {domain} is already being migrated, as job {job}.",
+    {AGENT "DomainBusy", EXIT_REFUSED, "The domain {domain} already has an unfinished job: {job}.",
      "Follow it with handoffctl watch {job}, or abort it with handoffctl abort {job}."},
     {AGENT "RequestKeyConflict", EXIT_REFUSED,
      "The request key \"{request_key}\" belongs to a different request, job {job}.",
