@@ -92,7 +92,7 @@ const ExitStatusInfo *exit_status_table(void) {
 static const CauseRow *cause_row(MigCause cause) {
   if ((int)cause >= 0 && cause < MIG_CAUSE_COUNT)
     return &causes[cause];
-  return &causes[MIG_CAUSE_NONE]; /* a newer agent's */
+  return &causes[MIG_CAUSE_NONE]; /* from a newer agent */
 }
 
 ExitStatus exit_status_of_job(MigPhase phase, MigCause cause) {

@@ -5,7 +5,7 @@
 #include <glib.h>
 #include <signal.h>
 
-/* A global, since a signal handler takes no argument. */
+/* A global, since a signal handler gets no user data. */
 static volatile sig_atomic_t pending;
 
 static void note(int number) {

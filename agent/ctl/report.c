@@ -62,7 +62,7 @@ static void read_points(json_t *samples, Report *report) {
 
     point.begin_s = point.end_s - number_or_zero(sample, "span_ms") / 1000;
     point.remaining_max = MAX(point.remaining_max, point.remaining);
-    /* No agent would send this, but the code below relies on it. */
+    /* No agent sends overlapping points. Drop them, since the code below relies on the order. */
     if (point.begin_s < before_s - 0.0005 || point.end_s < before_s)
       continue;
     before_s = point.end_s;
