@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Talking to the agent: single calls with a time limit, and a stream that outlives a restart of the agent. */
+/* Talking to the agent: single calls with a timeout, and a stream that survives a restart of the agent. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/interrupt.h"
 #include "libmigrate/core/plain.h"
@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <string.h>
 
-/* Waits look up so often to see whether a signal came. */
+/* How often a wait checks for a signal. */
 #define TICK_MS 200
 
 #define BACKOFF_FIRST_MS 100
@@ -30,7 +30,7 @@ static bool send_call(Ctl *ctl, const char *method, json_t *parameters, VarlinkC
   return true;
 }
 
-/* True: a reply, be it an error. False without `error`: a signal came. */
+/* True: a reply, possibly an error reply. False without `error`: a signal arrived. */
 static bool await_reply(VarlinkClient *client, int64_t until_ms, VarlinkReply *ret_reply, GError **error) {
   while (interrupt_pending() == 0) {
     int64_t left_ms = until_ms - now_ms();
@@ -66,18 +66,18 @@ static void make_plain(json_t *value) {
     make_plain(element);
 }
 
-/* Names, and errors of a libvirtd, stay within their line. Programs get them as they are, and metrics are lines. */
+/* Keeps names and libvirtd errors on one line. JSON output gets them unchanged, and metrics consist of lines. */
 static void make_reply_plain(const Ctl *ctl, const char *method, json_t *parameters) {
   if (!ctl->options.json && !g_str_has_suffix(method, ".GetMetrics"))
     make_plain(parameters);
 }
 
-/* Nothing arrived: nobody is there. */
+/* The call never reached an agent. */
 static bool is_absent(const GError *error) {
   return g_error_matches(error, VARLINK_CLIENT_ERROR, VARLINK_CLIENT_ERROR_CONNECT);
 }
 
-/* The call may have arrived, and may have been carried out. */
+/* The call may have arrived and may have been carried out. */
 static bool is_cut_off(const GError *error) {
   return g_error_matches(error, VARLINK_CLIENT_ERROR, VARLINK_CLIENT_ERROR_DISCONNECTED);
 }
@@ -100,7 +100,7 @@ static CallResult call_once(Ctl *ctl, const char *method, json_t *parameters, Va
 }
 
 static void pause_ms(int ms) {
-  /* A signal ends the pause, which is what it is for. */
+  /* Returns early on a signal, as intended. */
   (void)poll(NULL, 0, ms);
 }
 
@@ -126,12 +126,12 @@ static bool call_tries(Ctl *ctl, const char *method, json_t *parameters /* taken
       break;
     }
     if (result == CALL_SIGNAL) {
-      failure_set_signal(failure, interrupt_pending(), "no answer came yet.");
+      failure_set_signal(failure, interrupt_pending(), "no answer yet.");
       break;
     }
     if (is_cut_off(error) && cut_off++ == 0 && repeats > 0 && !ctl->options.json)
-      term_error(&ctl->term, "The agent went away before its answer; asking again.");
-    /* An agent that was not there in the first place is not waited for. */
+      term_error(&ctl->term, "Lost the connection to the agent before it answered; retrying.");
+    /* Do not wait for an agent that was not running in the first place. */
     if (cut_off == 0 || cut_off > repeats || !(is_cut_off(error) || is_absent(error)) ||
         now_ms() >= give_up_ms) {
       if (repeats > 0 && cut_off > 0)
@@ -189,10 +189,10 @@ struct Stream {
   char *method;
   json_t *parameters;
   VarlinkClient *client;
-  bool answered;       /* this stream had a reply once: from then on, an agent that is away is waited for */
-  bool awaiting_first; /* of this connection */
-  int64_t first_until_ms; /* when its first reply is overdue */
-  int64_t away_since_ms;  /* 0: it is there */
+  bool answered;          /* at least one reply arrived: from then on, wait for an agent that is away */
+  bool awaiting_first;    /* no reply on this connection yet */
+  int64_t first_until_ms; /* deadline for the first reply */
+  int64_t away_since_ms;  /* 0: connected */
   int64_t next_try_ms;
   int backoff_ms;
 };
@@ -219,7 +219,7 @@ int64_t stream_away_ms(const Stream *stream) {
   return stream->away_since_ms ? now_ms() - stream->away_since_ms : -1;
 }
 
-/* The connection is no more. False: that is an end; *failure says why. */
+/* The connection is lost. False: give up; *failure says why. */
 static bool stream_lost(Stream *stream, const GError *error, Failure *failure) {
   g_clear_pointer(&stream->client, varlink_client_free);
   if (!stream->answered) {
@@ -285,7 +285,7 @@ StreamEvent stream_next(Stream *stream, int timeout_ms, json_t **ret_parameters,
     *ret_parameters = json_incref(reply.parameters);
     if (reply.continues)
       return STREAM_REPLY;
-    /* Whoever asks for more knows that this was no real end: the agent stops, and will be back. */
+    /* If the caller asks for more, this was not the real end: the agent is shutting down and will be back. */
     g_clear_pointer(&stream->client, varlink_client_free);
     stream->away_since_ms = now_ms();
     stream->backoff_ms = BACKOFF_LAST_MS;
@@ -297,7 +297,7 @@ StreamEvent stream_next(Stream *stream, int timeout_ms, json_t **ret_parameters,
   if (g_error_matches(error, VARLINK_CLIENT_ERROR, VARLINK_CLIENT_ERROR_INTERRUPTED))
     return STREAM_TICK;
   if (g_error_matches(error, VARLINK_CLIENT_ERROR, VARLINK_CLIENT_ERROR_TIMEOUT)) {
-    /* Later replies may be as far apart as they like; the first comes at once from an agent that is well. */
+    /* Later replies may be arbitrarily far apart, but a healthy agent sends the first one at once. */
     if (!stream->awaiting_first || now_ms() < stream->first_until_ms)
       return STREAM_TICK;
     return stream_lost(stream, error, failure) ? STREAM_TICK : STREAM_FAILED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Talking to the agent: single calls with a time limit, and a stream that outlives a restart of the agent. */
+/* Talking to the agent: single calls with a timeout, and a stream that survives a restart of the agent. */
 #pragma once
 
 #include "agent/ctl/ctl.h"
@@ -8,20 +8,20 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* How long a single call may take, connecting included. */
+/* Timeout of a single call, including the time to connect. */
 #define CALL_TIMEOUT_MS 30000
 
-/* How long a stream looks for an agent that went away. */
+/* How long a stream tries to reconnect to an agent that went away. */
 #define STREAM_RECONNECT_MS 60000
 
-/* One call, one answer. Takes `parameters`. On failure *failure says why; the caller reports it. */
+/* One call, one reply. Takes `parameters`. On failure *failure says why; the caller reports it. */
 bool ctl_call(Ctl *ctl, const char *method, json_t *parameters, json_t **ret_parameters, Failure *failure);
 
-/* The same, and once more should the agent go away before its answer: for calls that are safe to repeat. */
+/* The same, but retried once if the agent goes away before it replies: for calls that are safe to repeat. */
 bool ctl_call_again(Ctl *ctl, const char *method, json_t *parameters, json_t **ret_parameters,
                     Failure *failure);
 
-/* The policy that the options set, as the interface has it; NULL if they set nothing. */
+/* The policy set by the options, as type Policy of the interface; NULL if they set nothing. */
 json_t *ctl_policy_json(const MigPolicy *policy);
 
 typedef struct Stream Stream;
@@ -29,7 +29,7 @@ typedef struct Stream Stream;
 typedef enum StreamEvent {
   STREAM_REPLY,       /* *ret_parameters is one */
   STREAM_END,         /* *ret_parameters is the last reply */
-  STREAM_TICK,        /* nothing for as long as asked */
+  STREAM_TICK,        /* nothing arrived within timeout_ms */
   STREAM_INTERRUPTED, /* interrupt_pending() */
   STREAM_FAILED       /* *failure says why */
 } StreamEvent;
@@ -39,9 +39,9 @@ Stream *stream_new(Ctl *ctl, const char *method, json_t *parameters);
 void stream_free(Stream *stream);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Stream, stream_free)
 
-/* Waits for at most timeout_ms. If the agent goes away, the stream looks for it, tick by tick, and calls
- * again. */
+/* Waits for at most timeout_ms. If the agent goes away, the stream tries to reconnect on each tick and repeats the
+ * call. */
 StreamEvent stream_next(Stream *stream, int timeout_ms, json_t **ret_parameters, Failure *failure);
 
-/* For how long the agent has been away; -1: it is there. */
+/* How long the agent has been away; -1: connected. */
 int64_t stream_away_ms(const Stream *stream);

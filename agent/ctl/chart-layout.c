@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A report as a drawing.
+/* Layout of the chart of a report.
  *
- *     title, and what it was                 strips and panels share one axis of time, from LEFT to LEFT + PLOT
- *     decisions   1      2                   numbers, in as many rows as they need not to touch
+ *     title and subtitle                     strips and panels share one time axis, from LEFT to LEFT + PLOT
+ *     decisions   1      2                   numbered discs, in as many rows as needed to avoid overlaps
  *     stages      [pre-copy   ][post-copy ]
  *     passes      1     2     3
- *     remaining   one line, its area filled
- *     rates       bandwidth and dirty rate on one scale
- *     throttle    where there was any
- *     the axis, the stages' colours, the list of decisions, how it ended */
+ *     remaining   one line with a filled area
+ *     rates       bandwidth and dirty rate on the same scale
+ *     throttle    if the guest was throttled
+ *     time axis, legend of the stages, list of decisions, outcome */
 #include "agent/ctl/chart-layout.h"
 #include "agent/ctl/chart-page.h"
 #include "agent/ctl/chart-scale.h"
@@ -24,15 +24,15 @@
 #define MARGIN      24.0
 #define GUTTER      8.0 /* between an axis and its labels */
 #define DISC        8.5
-#define TICK_WIDTH  70.0 /* for a label of time */
+#define TICK_WIDTH  70.0 /* per time label */
 #define LIST_INDENT 112.0
 
 typedef struct Chart {
   Page page;
   const Report *report;
   Scale time;
-  GArray *marks;  /* ChartPlace: of the discs */
-  double disc_to; /* where the strips begin */
+  GArray *marks;  /* ChartPlace: positions of the discs */
+  double disc_to; /* y where the strips begin */
 } Chart;
 
 static double x_of(const Chart *chart, double at_s) {
@@ -58,10 +58,10 @@ static ChartColor color_of_stage(MigStage stage) {
   return colors[stage];
 }
 
-/* Each in the first row in which it touches none. */
+/* Puts each disc into the first row where it overlaps none. */
 static void place_marks(Chart *chart) {
   const double spacing = 2 * DISC + 3, row_height = 2 * DISC + 4;
-  g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(double)); /* x of the last disc of each */
+  g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(double)); /* x of the last disc in each row */
   const Report *report = chart->report;
 
   for (guint i = 0; i < report->marks->len; i++) {
@@ -83,7 +83,7 @@ static void place_marks(Chart *chart) {
   chart->disc_to = chart->page.y;
 }
 
-/* Down to the strips, and through a panel; what is written in between stays free of them. */
+/* Draws the vertical lines of the marks from `from` to `to`. Text between strips and panels stays free of them. */
 static void add_mark_lines(Chart *chart, double from, double to) {
   for (guint i = 0; i < chart->marks->len; i++) {
     const ChartPlace *place = &g_array_index(chart->marks, ChartPlace, i);
@@ -175,7 +175,7 @@ static void add_grid(Chart *chart, double top, double height, const Scale *scale
   }
 }
 
-/* Where nobody looked, between the first reading and the last. */
+/* Shades gaps in the data, between the first and the last sample. */
 static void add_gaps(Chart *chart, double top, double height) {
   Page *page = &chart->page;
   double before_s = 0;
@@ -186,9 +186,8 @@ static void add_gaps(Chart *chart, double top, double height) {
 
     if (!report_follows_on(chart->report, i)) {
       page_rectangle(page, x, top, width, height, CHART_GAP);
-      if (page_measure(page, "no readings", CHART_SMALL) + 8 <= width)
-        page_text(page, x + width / 2, top + height / 2, ALIGN_CENTRE, CHART_SMALL, CHART_MUTED,
-                  "no readings");
+      if (page_measure(page, "no data", CHART_SMALL) + 8 <= width)
+        page_text(page, x + width / 2, top + height / 2, ALIGN_CENTRE, CHART_SMALL, CHART_MUTED, "no data");
     }
     before_s = point->end_s;
   }
@@ -266,15 +265,16 @@ static void add_panels(Chart *chart) {
   Scale rate = scale_rate(MAX(report->bandwidth_max, report->dirty_rate_max), 5);
   Scale percent = scale_percent(2);
 
-  add_panel(chart, report->has_disks ? "Memory and disks that remain" : "Memory that remains", 200, &bytes,
+  add_panel(chart, report->has_disks ? "Remaining memory and disks" : "Remaining memory", 200, &bytes,
             &remaining, 1);
-  add_panel(chart, "What is sent, and what the guest dirties", 150, &rate, rates, G_N_ELEMENTS(rates));
+  add_panel(chart, "Bandwidth and dirty rate", 150, &rate, rates, G_N_ELEMENTS(rates));
   if (report->throttle_max > 0)
-    add_panel(chart, "How much the guest is slowed down", 70, &percent, &throttle, 1);
+    add_panel(chart, "Guest CPU throttling", 70, &percent, &throttle, 1);
 }
 
 static void add_time_axis(Chart *chart) {
-  g_autofree char *title = g_strdup_printf("since the start of the migration, %s", chart->time.unit_name);
+  g_autofree char *title =
+      g_strdup_printf("time since the start of the migration, %s", chart->time.unit_name);
   Page *page = &chart->page;
 
   for (unsigned i = 0; i < scale_count(&chart->time); i++) {
@@ -290,7 +290,7 @@ static void add_time_axis(Chart *chart) {
 
 /* --- below the panels --- */
 
-/* A swatch and the time of each stage that there was. */
+/* A swatch and the duration of each stage that occurred. */
 static void add_stage_legend(Chart *chart) {
   Page *page = &chart->page;
   double x = LEFT;
@@ -322,7 +322,7 @@ static void add_mark_list(Chart *chart) {
   Page *page = &chart->page;
 
   if (chart->report->marks->len > 0)
-    add_heading(chart, "Decisions, and what came in between");
+    add_heading(chart, "Decisions and incidents");
   for (guint i = 0; i < chart->report->marks->len; i++) {
     const ReportMark *mark = report_mark(chart->report, i);
     double baseline = page->y + 5 + 17.5;
@@ -341,7 +341,7 @@ static void add_closing(Chart *chart, const char *closing) {
 
   if (!*closing)
     return;
-  add_heading(chart, mig_phase_is_final(chart->report->job.phase) ? "How it ended" : "So far");
+  add_heading(chart, mig_phase_is_final(chart->report->job.phase) ? "Outcome" : "So far");
   for (unsigned i = 0; lines[i]; i++) {
     chart->page.y += *lines[i] ? 3 : 0;
     page_text_wrapped(&chart->page, MARGIN, WIDTH - RIGHT - MARGIN, CHART_BODY, CHART_INK,

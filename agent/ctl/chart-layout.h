@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A report as a drawing: what is where, before anything draws it. Pure, but for the widths of texts, which are asked for. */
+/* Layout of the chart of a report, independent of the drawing library. Pure, except that a callback measures texts. */
 #pragma once
 
 #include "agent/ctl/report.h"
@@ -28,7 +28,7 @@ typedef enum ChartColor {
 
 typedef enum ChartKind { CHART_TEXT, CHART_LINE, CHART_AREA, CHART_RECTANGLE, CHART_DISC } ChartKind;
 
-/* In pixels, from the top left. */
+/* In pixels from the top left. */
 typedef struct ChartPlace {
   double x, y;
 } ChartPlace;
@@ -36,24 +36,24 @@ typedef struct ChartPlace {
 typedef struct ChartItem {
   ChartKind kind;
   ChartColor color;
-  double x, y; /* of a text: where its baseline begins; of a disc: its centre; of a rectangle: its top left */
-  double width, height; /* of a text: measured, and its font's size; of a disc: its diameter */
-  GArray *path;         /* ChartPlace, of a line or an area */
+  double x, y;          /* text: start of its baseline; disc: centre; rectangle: top left */
+  double width, height; /* text: measured width and font size; disc: diameter */
+  GArray *path;         /* ChartPlace: points of a line or an area */
   double line_width;
   bool dashed;
-  char *text; /* safe to show */
+  char *text; /* made safe for display */
   ChartFont font;
 } ChartItem;
 
 typedef struct ChartLayout {
   double width, height;
-  GPtrArray *items; /* ChartItem, in the order in which they are drawn */
+  GPtrArray *items; /* ChartItem, in drawing order */
 } ChartLayout;
 
-/* How wide a text is, in pixels. */
+/* Returns the width of a text in pixels. */
 typedef double (*ChartMeasureFunc)(const char *text, ChartFont font, gpointer user_data);
 
-/* Of a report that has started. `closing` is what is said of the end, a line each. */
+/* For a report that has started. `closing` describes the outcome, one line per statement. */
 ChartLayout *chart_layout_new(const Report *report, const char *closing, ChartMeasureFunc measure,
                               gpointer user_data);
 void chart_layout_free(ChartLayout *layout);
@@ -62,5 +62,5 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ChartLayout, chart_layout_free)
 /* Pixels. */
 double chart_font_size(ChartFont font);
 
-/* Every text of the drawing, a line each, in their order: for those who cannot see it. To be freed. */
+/* All texts of the chart in order, one per line, as an accessible description; to be freed. */
 char *chart_layout_describe(const ChartLayout *layout);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A sheet that fills from the top. */
+/* A page that is filled from the top. */
 #include "agent/ctl/chart-page.h"
 #include "agent/ctl/format.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define LINE_HEIGHT 1.4 /* of the font's size */
+#define LINE_HEIGHT 1.4 /* relative to the font size */
 
 static const double font_sizes[] = {
     [CHART_TITLE] = 19,
@@ -49,7 +49,7 @@ ChartItem *page_text(Page *page, double x, double y, Align align, ChartFont font
   return item;
 }
 
-/* How many bytes of a safe text fit; at least one character, so that whoever cuts gets on. */
+/* How many bytes of a safe text fit; at least one character, so that wrapping always makes progress. */
 static size_t fitting(const Page *page, const char *text, ChartFont font, double width) {
   size_t fits = (size_t)(g_utf8_next_char(text) - text), length = strlen(text);
 
@@ -89,7 +89,7 @@ void page_text_wrapped(Page *page, double x, double width, ChartFont font, Chart
     }
     if (line->len > 0)
       add_wrapped_line(page, x, font, color, line->str);
-    /* A word that is wider than a line. */
+    /* Break words that are wider than a line. */
     while (page_measure(page, word, font) > width) {
       size_t fits = fitting(page, word, font, width);
       g_autofree char *head = g_strndup(word, fits);

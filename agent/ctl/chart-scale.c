@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Axes: where they end, where their ticks are, and what those say. */
+/* Axes: range, ticks and tick labels. */
 #include "agent/ctl/chart-scale.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static const struct {
     {1024.0 * 1024 * 1024 * 1024, "TiB", "TiB/s"},
 };
 
-/* The largest unit of which `max` is at least one. */
+/* The largest unit that is not larger than `max`. */
 static unsigned unit_of(double max) {
   unsigned unit = 0;
 
@@ -25,7 +25,7 @@ static unsigned unit_of(double max) {
   return unit;
 }
 
-/* Wide enough that ticks_max of them reach max. */
+/* Wide enough that ticks_max steps reach max. */
 static double step_of(double max, unsigned ticks_max, bool binary) {
   static const double decimal[] = {1, 2, 5};
   double needed = max / MAX(ticks_max, 1), power = 1;
@@ -59,7 +59,7 @@ static Scale scale_of(double max, unsigned ticks_max, bool rate) {
   unsigned unit;
   double size, step;
 
-  /* Nothing was seen: an axis it is all the same. */
+  /* No data: use an arbitrary axis. */
   if (!(max > 0))
     max = units[2].size;
   unit = unit_of(max);

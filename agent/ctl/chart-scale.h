@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Axes: where they end, where their ticks are, and what those say. */
+/* Axes: range, ticks and tick labels. */
 #pragma once
 
 #include "agent/ctl/format.h"
@@ -16,28 +16,28 @@ typedef struct Scale {
   double max;
   double step;
   ScaleForm form;
-  double unit;           /* a number says value / unit */
-  const char *unit_name; /* "MiB", "s"; "min:s" where the form is no number */
+  double unit;           /* labels of SCALE_NUMBER show value / unit */
+  const char *unit_name; /* "MiB", "s"; "min:s" for the other forms */
   unsigned decimals;
 } Scale;
 
-/* Of bytes, from 0 to at least `max`, with at most `ticks_max` (at least 1) ticks above 0: steps are powers of two of a unit. */
+/* Bytes, from 0 to at least `max`, with at most `ticks_max` (at least 1) ticks above 0. Steps are powers of two. */
 Scale scale_bytes(double max, unsigned ticks_max);
 
-/* Of bytes per second: steps of 1, 2 or 5. */
+/* Bytes per second. Steps are 1, 2 or 5 times a power of ten. */
 Scale scale_rate(double max, unsigned ticks_max);
 
-/* 0 to 100 in halves or in quarters. */
+/* 0 to 100 in one step, halves or quarters. */
 Scale scale_percent(unsigned ticks_max);
 
-/* Of seconds: it ends at `end_s` (above 0), wherever the last tick is. */
+/* Seconds. The axis ends at `end_s` (above 0), wherever the last tick is. */
 Scale scale_time(double end_s, unsigned ticks_max);
 
-/* How many ticks there are, with that at 0. */
+/* Number of ticks, including the one at 0. */
 unsigned scale_count(const Scale *scale);
 
-/* Without the unit. */
+/* A tick label without the unit. */
 FormatText scale_label(const Scale *scale, double value);
 
-/* With the unit, where it is a number. */
+/* A tick label, with the unit in case of SCALE_NUMBER. */
 FormatText scale_label_unit(const Scale *scale, double value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A report's points as lines over time, and those as columns: what every drawing of them shares. */
+/* A report's points as lines over time, and as columns: common to all kinds of charts. */
 #include "agent/ctl/chart-series.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ static void add_throttle(const Report *report, GArray *vertices);
 static const struct {
   const char *name;
   AddLines add_lines;
-  bool mean; /* of a column; else its highest */
+  bool mean; /* a column shows the mean; otherwise the maximum */
 } rows[] = {
     [SERIES_REMAINING] = {"remaining", add_remaining, false},
     [SERIES_BANDWIDTH] = {"bandwidth", add_bandwidth, true},
@@ -67,7 +67,7 @@ static void add_dirty_rate(const Report *report, GArray *vertices) {
 
   for (guint i = 0; i < report->points->len; i++) {
     const ReportPoint *point = report_point(report, i);
-    /* QEMU knows it from the end of the first pass on. */
+    /* QEMU reports it from the end of the first pass on. */
     bool have = point->stage != MIG_STAGE_POST_COPY && (point->iteration > 1 || point->dirty_rate > 0);
 
     if (have) {
@@ -102,7 +102,7 @@ static double along(const SeriesVertex *a, const SeriesVertex *b, double at_s) {
   return length_s > 0 ? a->value + (b->value - a->value) * (at_s - a->at_s) / length_s : b->value;
 }
 
-/* One stretch of a line, into the columns that it crosses. */
+/* Adds one segment of a line to the columns that it crosses. */
 static void fill(double *columns, double *weights, size_t n, double width_s, const SeriesVertex *a,
                  const SeriesVertex *b, bool mean) {
   size_t first = (size_t)(a->at_s / width_s), last = (size_t)(b->at_s / width_s);
@@ -111,7 +111,7 @@ static void fill(double *columns, double *weights, size_t n, double width_s, con
     double begin_s = MAX(a->at_s, (double)i * width_s), end_s = MIN(b->at_s, (double)(i + 1) * width_s);
     double from, to;
 
-    /* What only touches a column's edge is of its neighbour. */
+    /* A segment that only touches the edge of a column belongs to its neighbour. */
     if (end_s <= begin_s && (mean || b->at_s > a->at_s || begin_s > end_s))
       continue;
     from = along(a, b, begin_s);

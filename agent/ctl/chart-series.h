@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A report's points as lines over time, and those as columns: what every drawing of them shares. */
+/* A report's points as lines over time, and as columns: common to all kinds of charts. */
 #pragma once
 
 #include "agent/ctl/report.h"
@@ -12,20 +12,20 @@ typedef enum Series {
   SERIES_COUNT
 } Series;
 
-/* What people call it: "remaining", "bandwidth", "dirty rate", "throttle". */
+/* "remaining", "bandwidth", "dirty rate" or "throttle". */
 const char *series_name(Series series);
 
 typedef struct SeriesVertex {
   double at_s, value;
-  bool begins; /* a line of its own: nobody looked before */
+  bool begins; /* starts a new line, after a gap in the data */
 } SeriesVertex;
 
-/* The lines of a series, in the order of time; to be unreferenced. Remaining memory rises at the begin of each pass at once
- * and falls evenly between readings; bandwidth goes from the middle of one point to that of the next; dirty rate and throttle go
- * in steps, as they are measured and set. There is no dirty rate in post-copy, when the guest runs elsewhere, and
- * none before QEMU has measured it. */
+/* The lines of a series in chronological order; to be unreferenced. Remaining memory jumps at the start of each pass and
+ * falls linearly between samples; bandwidth connects the midpoints of the samples; dirty rate and throttle are step
+ * functions, as they are measured and set. There is no dirty rate in post-copy, when the guest runs elsewhere, nor before
+ * QEMU has measured it. */
 GArray *series_vertices(const Report *report, Series series);
 
-/* `n` columns of equal width from 0 to end_s: the highest of the line in each for remaining and throttle, the mean for rates.
- * NAN where nobody looked. */
+/* `n` columns of equal width from 0 to end_s: the maximum in each for remaining and throttle, the mean for rates. NAN where
+ * there is no data. */
 void series_columns(const Report *report, Series series, double *ret_columns, size_t n);

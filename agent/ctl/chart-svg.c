@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A report as an SVG file, by cairo. Letters are drawn as outlines, so that the file looks the same wherever it is opened; what
- * they say is in its description, for search and for those who cannot see it. */
+/* A report as an SVG file, drawn by cairo. Text is drawn as outlines, so that the file looks the same everywhere; the
+ * description element contains it as plain text, for search and accessibility. */
 #include "agent/ctl/chart-svg.h"
 #include "agent/ctl/chart-layout.h"
 
@@ -22,7 +22,7 @@ typedef struct Rgba {
 #define RGBA(hex, alpha)                                                                                     \
   { ((hex) >> 16 & 255) / 255.0, ((hex) >> 8 & 255) / 255.0, ((hex)&255) / 255.0, alpha }
 
-/* Lines differ in lightness as well as in hue, for those who do not see the hue. */
+/* Lines differ in lightness as well as in hue, for colour-blind readers. */
 static const Rgba colors[] = {
     [CHART_PAPER] = RGB(0xffffff),
     [CHART_INK] = RGB(0x1f2328),
@@ -105,7 +105,7 @@ static cairo_status_t take_bytes(void *closure, const unsigned char *data, unsig
   return CAIRO_STATUS_SUCCESS;
 }
 
-/* The widths are those of the surface that is drawn on later: nothing is rounded to pixels. */
+/* Measures on the same kind of surface that is drawn on later, where nothing is rounded to pixels. */
 static ChartLayout *lay_out(const Report *report, const char *closing) {
   cairo_surface_t *surface = cairo_svg_surface_create_for_stream(NULL, NULL, 1, 1);
   cairo_t *cairo = cairo_create(surface);
@@ -137,7 +137,7 @@ static cairo_status_t render(const ChartLayout *layout, GByteArray *bytes) {
 
 /* --- the file --- */
 
-/* Behind the root's start tag, where SVG wants a title and a description. */
+/* Inserts title and description after the root's start tag, where SVG expects them. */
 static GBytes *describe(GByteArray *bytes, const char *title, const char *description) {
   const char *text = (const char *)bytes->data, *root = g_strstr_len(text, bytes->len, "<svg");
   const char *end = root ? memchr(root, '>', bytes->len - (size_t)(root - text)) : NULL;
@@ -162,7 +162,7 @@ GBytes *chart_svg(const Report *report, const char *closing, GError **error) {
   cairo_status_t status = render(layout, bytes);
 
   if (status != CAIRO_STATUS_SUCCESS) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "the chart cannot be drawn: %s",
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "cannot draw the chart: %s",
                 cairo_status_to_string(status));
     return NULL;
   }
@@ -174,9 +174,9 @@ bool chart_svg_write(const char *path, GBytes *svg, GError **error) {
   gsize size;
   const char *data = g_bytes_get_data(svg, &size);
 
-  /* It is renamed into place: a device would be no device any more. */
+  /* The file is renamed into place, which would replace a device by a regular file. */
   if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NOT_REGULAR_FILE, "%s is there, and is no file", path);
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NOT_REGULAR_FILE, "%s exists and is not a regular file", path);
     return false;
   }
   return g_file_set_contents_full(path, data, (gssize)size, G_FILE_SET_CONTENTS_CONSISTENT, 0666, error);

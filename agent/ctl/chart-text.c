@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A report as text.
+/* A report as a text chart.
  *
- *     256 MiB ┤▇▅▂              each panel: a label for its top, its name, 0; a column is a stretch of time
+ *     256 MiB ┤▇▅▂              each panel: label of its top, name, 0; a column is a period of time
  *   remaining │███▆▃▁
  *           0 ┤██████▇▄▂▁ */
 #include "agent/ctl/chart-text.h"
@@ -12,9 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-#define GUTTER     10 /* what stands left of the axis */
-#define TEXT_LEFT  12 /* of the first column */
-#define LABEL_STEP 9  /* columns for a label of time */
+#define GUTTER     10 /* width of the labels left of the axis */
+#define TEXT_LEFT  12 /* position of the first column */
+#define LABEL_STEP 9  /* columns per time label */
 #define MARK_LINES 3
 
 typedef struct Canvas {
@@ -50,13 +50,13 @@ static void end_line(const Canvas *canvas) {
 static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char *const letters[] = {" ", ".", ":", "#"};
 
-/* What `value` shows in the row-th row from below. */
+/* The cell for `value` in the given row, counted from the bottom. */
 static const char *cell_of(const Canvas *canvas, double value, double max, unsigned rows, unsigned row) {
   unsigned levels = canvas->utf8 ? G_N_ELEMENTS(blocks) - 1 : G_N_ELEMENTS(letters) - 1;
   double height = value / max * rows * levels;
   int level;
 
-  /* Little is not nothing. */
+  /* A small value must still be visible. */
   if (value > 0)
     height = MAX(height, 1);
   level = (int)lround(CLAMP(height - (double)row * levels, 0, (double)levels));
@@ -109,7 +109,7 @@ static LabelLine label_line_new(const Canvas *canvas) {
   return (LabelLine){.cells = g_strnfill(canvas->columns, ' '), .n = canvas->columns};
 }
 
-/* False: something stands there. */
+/* False: the place is taken. */
 static bool label_line_put(LabelLine *line, unsigned column, const char *text) {
   unsigned length = (unsigned)strlen(text);
 
@@ -129,7 +129,7 @@ static void label_line_end(const Canvas *canvas, LabelLine *line, const char *la
   g_free(line->cells);
 }
 
-/* Each where it belongs, in the first line where there is room. With no room in any it is in the list below, with its time. */
+/* Puts each mark into the first line with room at its position. If there is none, it is only in the list below. */
 static void draw_marks(const Canvas *canvas) {
   LabelLine lines[MARK_LINES];
 
@@ -198,7 +198,7 @@ static void draw_stages(const Canvas *canvas) {
     if (begin >= end)
       continue;
     g_string_append(canvas->out, canvas->utf8 ? "├" : "|");
-    /* Half a word says less than the list below. */
+    /* Omit names that do not fit: the list below has them. */
     if (length + 1 > end - begin)
       length = 0;
     g_string_append_len(canvas->out, words, length);
@@ -218,7 +218,7 @@ static bool has_gap(const Report *report) {
 char *chart_text(const Report *report, unsigned width, bool utf8) {
   Canvas canvas = {g_string_new(NULL), report, CLAMP(width, CHART_TEXT_WIDTH_MIN, CHART_TEXT_WIDTH_MAX),
                    utf8};
-  /* Of fine steps, so that the top is near what was seen. */
+  /* Fine steps, so that the top is close to the maximum. */
   Scale remaining = scale_bytes(report->remaining_max, 16);
   Scale rate = scale_rate(MAX(report->bandwidth_max, report->dirty_rate_max), 5);
   Scale percent = scale_percent(1);
@@ -227,7 +227,7 @@ char *chart_text(const Report *report, unsigned width, bool utf8) {
   if (report->marks->len > 0)
     draw_marks(&canvas);
   draw_panel(&canvas, SERIES_REMAINING, &remaining, 6);
-  /* On one scale: what matters is which of them is higher. */
+  /* On the same scale: what matters is which of them is higher. */
   draw_panel(&canvas, SERIES_BANDWIDTH, &rate, 3);
   draw_panel(&canvas, SERIES_DIRTY_RATE, &rate, 3);
   if (report->throttle_max > 0)
@@ -237,7 +237,7 @@ char *chart_text(const Report *report, unsigned width, bool utf8) {
   draw_passes(&canvas);
   draw_stages(&canvas);
   if (has_gap(report)) {
-    begin_line(&canvas, utf8 ? "·" : "-", " no readings in that time");
+    begin_line(&canvas, utf8 ? "·" : "-", " no data for this time");
     end_line(&canvas);
   }
   return g_string_free(canvas.out, FALSE);
@@ -245,7 +245,7 @@ char *chart_text(const Report *report, unsigned width, bool utf8) {
 
 /* --- the list --- */
 
-/* At spaces, with the following lines indented. A word that is longer than a line stays whole. */
+/* Wraps at spaces and indents continuation lines. Words longer than a line are not broken. */
 static void append_wrapped(GString *out, const char *text, unsigned indent, unsigned width) {
   g_auto(GStrv) words = g_strsplit(text, " ", -1);
   unsigned column = indent;

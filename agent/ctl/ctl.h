@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What every verb gets: the options and the terminal. And the verbs. */
+/* What every verb gets, the options and the terminal, and the verbs themselves. */
 #pragma once
 
 #include "agent/ctl/exitcode.h"
@@ -14,7 +14,7 @@ typedef struct Ctl {
 /* A whole run, from the command line to the exit status. */
 ExitStatus ctl_run(Ctl *ctl, int argc, char **argv);
 
-/* Each prints what it has to say, errors too, and returns the exit status. */
+/* Each prints its output, including errors, and returns the exit status. */
 ExitStatus verb_migrate(Ctl *ctl);
 ExitStatus verb_list(Ctl *ctl);
 ExitStatus verb_show(Ctl *ctl);
@@ -36,5 +36,5 @@ ExitStatus verb_uncordon(Ctl *ctl);
 ExitStatus verb_metrics(Ctl *ctl);
 ExitStatus verb_node(Ctl *ctl);
 
-/* --help, of one verb, or of all (VERB_COUNT). */
+/* --help for one verb, or for all of them (VERB_COUNT). */
 void help_print(Term *term, VerbId verb);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A drain as the agent described it. */
+/* A drain as reported by the agent. */
 #include "agent/ctl/drainview.h"
 
 #include "agent/ctl/findings.h"
@@ -11,10 +11,10 @@
 
 struct DrainView {
   json_t *status; /* the newest */
-  json_t *guests; /* by UUID, as told last */
+  json_t *guests; /* by UUID, as last reported */
 };
 
-/* How a state is counted, and how it is told of one domain. */
+/* How a state reads in the totals, and for a single domain. */
 typedef struct StateRow {
   const char *name; /* as the interface has it */
   const char *counted;
@@ -22,12 +22,12 @@ typedef struct StateRow {
 } StateRow;
 
 static const StateRow states[] = {
-    {"moved", "moved", "moved"},
-    {"moving", "moving", "moving"},
+    {"moved", "migrated", "migrated"},
+    {"moving", "migrating", "migrating"},
     {"checking", "being checked", "being checked"},
     {"waiting", "waiting", "waiting"},
-    {"cannot_move", "cannot move", "cannot move"},
-    {"left", "left here", "left here"},
+    {"cannot_move", "cannot be migrated", "cannot be migrated"},
+    {"left", "left behind", "left behind"},
     {"gone", "gone", "gone"},
 };
 
@@ -79,25 +79,25 @@ static void tell(Term *term, json_t *guest, const char *before, const char *text
              or_dash(text), after);
 }
 
-/* Each state is told when it is reached, those on the way to a move are not. */
+/* Reports a state when it is reached, except those that precede a migration. */
 static void tell_state(Term *term, json_t *guest) {
   const char *target = json_string_of(guest, "target"), *message = json_string_of(guest, "message");
 
   if (is_in(guest, "moving")) {
-    tell(term, guest, "goes to ", target, "");
+    tell(term, guest, "is migrating to ", target, "");
   } else if (is_in(guest, "moved")) {
-    tell(term, guest, "runs at ", target, " now");
+    tell(term, guest, "now runs on ", target, "");
   } else if (is_in(guest, "cannot_move")) {
-    tell(term, guest, "cannot move: ", message, "");
+    tell(term, guest, "cannot be migrated: ", message, "");
     print_refusals(term, json_object_get(guest, "refusals"));
   } else if (is_in(guest, "left")) {
-    tell(term, guest, "is left here: ", message, "");
+    tell(term, guest, "is left behind: ", message, "");
   } else if (is_in(guest, "gone")) {
     tell(term, guest, "is gone: ", message, "");
   }
 }
 
-/* That a job waits is told once of each; for how long it will is in its message, which changes all the time. */
+/* Reports only once per job that it is waiting: the message says for how long, so it changes all the time. */
 static void tell_news(Term *term, json_t *before, json_t *guest) {
   bool same_job = g_strcmp0(json_string_of(before, "job"), json_string_of(guest, "job")) == 0;
 
@@ -105,7 +105,7 @@ static void tell_news(Term *term, json_t *before, json_t *guest) {
     tell_state(term, guest);
   if (is_waiting_job(guest) && json_string_of(guest, "message") &&
       !(same_job && is_waiting_job(before) && json_string_of(before, "message")))
-    tell(term, guest, "waits: ", json_string_of(guest, "message"), "");
+    tell(term, guest, "is waiting: ", json_string_of(guest, "message"), "");
 }
 
 bool drain_view_take(DrainView *view, json_t *parameters, Term *term) {
@@ -151,7 +151,7 @@ static void add_moving(const DrainView *view, GString *text) {
     if (!is_in(guest, "moving"))
       continue;
     if (is_waiting_job(guest))
-      g_string_append_printf(text, "%s%s waits", separator, name_of(guest));
+      g_string_append_printf(text, "%s%s waiting", separator, name_of(guest));
     else
       g_string_append_printf(text, "%s%s %d %%", separator, name_of(guest),
                              (int)MAX(json_int_of(guest, "percent"), 0));
@@ -166,7 +166,8 @@ char *drain_view_progress(const DrainView *view, unsigned width) {
 
   if (strcmp(state_of(view), "stopping") == 0)
     g_string_append(text, "stopping: ");
-  g_string_append_printf(text, "%d of %d moved", (int)count_of(view, "moved"), (int)count_of(view, "total"));
+  g_string_append_printf(text, "%d of %d migrated", (int)count_of(view, "moved"),
+                         (int)count_of(view, "total"));
   for (size_t i = 1; i < G_N_ELEMENTS(states); i++) {
     int64_t count = count_of(view, states[i].name);
 
@@ -191,7 +192,7 @@ static const char *outcome_of(json_t *guest) {
 }
 
 void drain_view_summary(const DrainView *view, Term *term) {
-  static const char *const titles[] = {"DOMAIN", "OUTCOME", "TARGET", "WHY", NULL};
+  static const char *const titles[] = {"DOMAIN", "OUTCOME", "TARGET", "REASON", NULL};
   g_autoptr(Table) table = table_new(titles);
   g_autofree char *progress = drain_view_progress(view, 0);
   const char *uuid;
@@ -205,8 +206,9 @@ void drain_view_summary(const DrainView *view, Term *term) {
   }
   if (json_object_size(view->guests) > 0)
     table_print(table, term);
-  term_print(term, "The drain %s: %s.\nThis node stays cordoned; handoffctl uncordon lets work in again.\n",
-             strcmp(state_of(view), "aborted") == 0 ? "was aborted" : "is over", progress);
+  term_print(term,
+             "The drain %s: %s.\nThis node stays cordoned; run handoffctl uncordon to accept work again.\n",
+             strcmp(state_of(view), "aborted") == 0 ? "was aborted" : "has finished", progress);
 }
 
 ExitStatus drain_view_status(const DrainView *view) {

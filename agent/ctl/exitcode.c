@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Exit statuses, and what leads to each. */
+/* Exit statuses and what they mean. */
 #include "agent/ctl/exitcode.h"
 
 #include <assert.h>
 
 static const ExitStatusInfo statuses[] = {
-    {EXIT_DONE, "done: for migrate, the domain runs at the target"},
-    {EXIT_INTERNAL, "internal: the agent or handoffctl met what it did not expect"},
-    {EXIT_USAGE, "usage: the command line, or a policy key or value, cannot be"},
-    {EXIT_UNREACHABLE, "the agent cannot be reached, or does not answer"},
-    {EXIT_REFUSED, "refused by a check: nothing was moved; for check, the domain cannot move; for forecast, "
-                   "no permitted way ends the move"},
+    {EXIT_DONE, "success; for migrate: the domain runs on the target"},
+    {EXIT_INTERNAL, "internal error in the agent or in handoffctl"},
+    {EXIT_USAGE, "usage error: invalid command line, policy key or policy value"},
+    {EXIT_UNREACHABLE, "the agent cannot be reached or does not answer"},
+    {EXIT_REFUSED,
+     "refused by a check, nothing was migrated; for check: the domain cannot be migrated; for forecast: "
+     "no permitted way completes the migration"},
     {EXIT_NOT_FOUND, "no such job, domain, target or policy"},
-    {EXIT_FAILED, "failed: the domain was not moved, or the request was not granted"},
-    {EXIT_ABORTED, "aborted: by a request or by the agent; the domain runs at the source"},
-    {EXIT_TIMED_OUT, "timed out: a deadline passed; the domain runs at the source"},
-    {EXIT_PERMISSION, "no permission"},
-    {EXIT_DETACHED, "detached by a signal (128 + its number): the move goes on"},
+    {EXIT_FAILED, "failed: the domain was not migrated, or the request was rejected"},
+    {EXIT_ABORTED, "aborted on request or by the agent; the domain runs on the source"},
+    {EXIT_TIMED_OUT, "timed out: a deadline passed; the domain runs on the source"},
+    {EXIT_PERMISSION, "permission denied"},
+    {EXIT_DETACHED, "detached by a signal (128 + signal number); the migration continues"},
     {0, NULL},
 };
 
@@ -26,57 +27,61 @@ typedef struct CauseRow {
 } CauseRow;
 
 static const CauseRow causes[] = {
-    [MIG_CAUSE_NONE] = {false, "Look at the job's events: handoffctl show JOB."},
-    [MIG_CAUSE_USER_ABORT] = {false, "Nothing to do. Start the move again when it suits."},
+    [MIG_CAUSE_NONE] = {false, "Check the job's events: handoffctl show JOB."},
+    [MIG_CAUSE_USER_ABORT] = {false, "Nothing to do. Start the migration again when it suits you."},
     [MIG_CAUSE_DEADLINE] =
         {true,
-         "Give it more time (completion_timeout_s_per_gib), let it switch over in another way "
-         "(allow_auto_converge, allow_post_copy, max_downtime_ms), or move it while the guest writes less."},
-    [MIG_CAUSE_NO_PROGRESS] = {false, "The guest writes faster than the link carries: allow auto-converge, "
-                                      "post-copy or a longer downtime, or "
-                                      "raise bandwidth_bytes_per_s if it is set."},
-    [MIG_CAUSE_LINK_STALLED] =
-        {false,
-         "Look at the network between the two nodes, at the address and port of the migration stream first."},
-    [MIG_CAUSE_LINK_LOST] = {false, "Look at the network between the two nodes, then start the move again."},
+         "Give it more time (completion_timeout_s_per_gib), allow another way to complete "
+         "(allow_auto_converge, allow_post_copy, max_downtime_ms), or migrate when the guest is less busy."},
+    [MIG_CAUSE_NO_PROGRESS] = {false, "The guest dirties memory faster than the link can carry it: allow "
+                                      "auto-converge, post-copy or a longer downtime, or raise "
+                                      "bandwidth_bytes_per_s if it is set."},
+    [MIG_CAUSE_LINK_STALLED] = {false, "Check the network between the two nodes, starting with the address "
+                                       "and port of the migration stream."},
+    [MIG_CAUSE_LINK_LOST] = {false,
+                             "Check the network between the two nodes, then start the migration again."},
     [MIG_CAUSE_NOT_CONVERGING] =
         {false,
-         "Allow auto-converge, post-copy or a longer downtime, or move it while the guest writes less."},
+         "Allow auto-converge, post-copy or a longer downtime, or migrate when the guest is less busy."},
     [MIG_CAUSE_PENDING_TIMEOUT] =
-        {true, "See what holds the queue up (handoffctl list), then start the move again."},
+        {true, "Check what is holding up the queue (handoffctl list), then start the migration again."},
     [MIG_CAUSE_PREPARE_TIMEOUT] =
-        {true, "See whether libvirtd at both ends answers (virsh -c URI list), then start the move again."},
+        {true,
+         "Check that libvirtd answers on both ends (virsh -c URI list), then start the migration again."},
     [MIG_CAUSE_TARGET_UNREACHABLE] =
-        {false, "Try the target's URI on this node, as the agent's user: virsh -c URI version."},
-    [MIG_CAUSE_SAME_HOST] = {false, "Name another node. If it is another node, its host_uuid in "
-                                    "libvirtd.conf must differ from this node's."},
-    [MIG_CAUSE_DOMAIN_NOT_RUNNING] = {false, "Only a running domain can be moved: virsh list --all."},
-    [MIG_CAUSE_DOMAIN_BUSY] = {false, "Wait for what is under way on the domain: virsh domjobinfo DOMAIN."},
+        {false, "Try the target's URI from this node, as the agent's user: virsh -c URI version."},
+    [MIG_CAUSE_SAME_HOST] = {false,
+                             "Name a different node. If it is a different node, set a unique host_uuid "
+                             "in its libvirtd.conf."},
+    [MIG_CAUSE_DOMAIN_NOT_RUNNING] = {false, "Only a running domain can be migrated: virsh list --all."},
+    [MIG_CAUSE_DOMAIN_BUSY] = {false,
+                               "Wait for the domain's current job to finish: virsh domjobinfo DOMAIN."},
     [MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET] =
         {false,
-         "Find out what the domain of that name or UUID at the target is before you touch either of them."},
-    [MIG_CAUSE_REFUSED] = {false, "Remove what was found, then start the move again."},
-    [MIG_CAUSE_POLICY_CONFLICT] = {false, "Leave one of the goals out that exclude each other."},
-    [MIG_CAUSE_GUEST_STOPPED] = {false, "The guest ended by itself or was stopped. Nothing is left to move."},
+         "Find out what the domain with that name or UUID on the target is before you touch either of them."},
+    [MIG_CAUSE_REFUSED] = {false, "Fix what the checks found, then start the migration again."},
+    [MIG_CAUSE_POLICY_CONFLICT] = {false, "Drop one of the conflicting goals."},
+    [MIG_CAUSE_GUEST_STOPPED] = {false,
+                                 "The guest shut down or was stopped. There is nothing left to migrate."},
     [MIG_CAUSE_OUTCOME_UNKNOWN] =
-        {false, "Look for the guest on the other nodes (virsh list --all) before it is started "
+        {false, "Look for the guest on the other nodes (virsh list --all) before you start it "
                 "anywhere."},
-    [MIG_CAUSE_SOURCE_UNREACHABLE] = {false, "See to the libvirtd of this node: systemctl status libvirtd."},
+    [MIG_CAUSE_SOURCE_UNREACHABLE] = {false, "Check libvirtd on this node: systemctl status libvirtd."},
     [MIG_CAUSE_POST_COPY_FAILED] =
-        {false, "Look at both ends before you touch anything: part of the guest's memory may be at either."},
-    [MIG_CAUSE_CANCELLED_ELSEWHERE] = {false, "Somebody aborted it at libvirt itself (virsh domjobabort?). "
-                                              "Start the move again when that is settled."},
-    [MIG_CAUSE_HOST_SHUTDOWN] =
-        {false, "Start the move again when the host is up. To empty a host, drain it before it goes down."},
-    [MIG_CAUSE_LEASE_EXPIRED] = {true,
-                                 "Prepare it again, for longer if need be, and start the move at once."},
-    [MIG_CAUSE_NOT_WATCHED] =
-        {false, "Ask its source where the guest is: handoffctl show DOMAIN there. Start it nowhere, and "
-                "remove no disk, before that is known."},
+        {false, "Check both ends before you touch anything: each may hold part of the guest's memory."},
+    [MIG_CAUSE_CANCELLED_ELSEWHERE] =
+        {false, "Somebody aborted the migration through libvirt (virsh domjobabort?). Find "
+                "out why, then start the migration again."},
+    [MIG_CAUSE_HOST_SHUTDOWN] = {false, "Start the migration again when the host is back up. To empty a "
+                                        "host, drain it before the shutdown."},
+    [MIG_CAUSE_LEASE_EXPIRED] =
+        {true, "Run prepare again, with a longer timeout if necessary, and start the migration promptly."},
+    [MIG_CAUSE_NOT_WATCHED] = {false, "Ask the source where the guest is: run handoffctl show DOMAIN there. "
+                                      "Until that is known, do not start "
+                                      "the guest anywhere and do not remove any disk."},
     [MIG_CAUSE_LIBVIRT_ERROR] =
-        {false,
-         "Look at the journal of libvirtd and the domain's log in /var/log/libvirt/qemu at both ends."},
-    [MIG_CAUSE_INTERNAL] = {false, "A fault in handoffd: journalctl -u handoffd has more."},
+        {false, "Check libvirtd's journal and the domain's log in /var/log/libvirt/qemu on both ends."},
+    [MIG_CAUSE_INTERNAL] = {false, "This is a bug in handoffd; see journalctl -u handoffd for details."},
 };
 static_assert(sizeof(causes) / sizeof(causes[0]) == MIG_CAUSE_COUNT, "a row for each cause");
 
@@ -87,7 +92,7 @@ const ExitStatusInfo *exit_status_table(void) {
 static const CauseRow *cause_row(MigCause cause) {
   if ((int)cause >= 0 && cause < MIG_CAUSE_COUNT)
     return &causes[cause];
-  return &causes[MIG_CAUSE_NONE]; /* a newer agent's */
+  return &causes[MIG_CAUSE_NONE]; /* from a newer agent */
 }
 
 ExitStatus exit_status_of_job(MigPhase phase, MigCause cause) {

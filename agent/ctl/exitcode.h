@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Exit statuses, and what leads to each. */
+/* Exit statuses and what they mean. */
 #pragma once
 
 #include "libmigrate/core/types.h"
 
-/* Part of the interface: scripts read them. */
+/* Part of the interface: scripts depend on them. */
 typedef enum ExitStatus {
   EXIT_DONE = 0,
   EXIT_INTERNAL = 1,
@@ -16,7 +16,7 @@ typedef enum ExitStatus {
   EXIT_ABORTED = 11,
   EXIT_TIMED_OUT = 12,
   EXIT_PERMISSION = 13,
-  EXIT_DETACHED = 130 /* by SIGINT; the others as the shell counts them: 128 + the signal's number */
+  EXIT_DETACHED = 130 /* by SIGINT; other signals likewise 128 + their number, as in the shell */
 } ExitStatus;
 
 typedef struct ExitStatusInfo {
@@ -24,11 +24,10 @@ typedef struct ExitStatusInfo {
   const char *summary;
 } ExitStatusInfo;
 
-/* For --help: rows in order, up to one without a summary. */
+/* For --help: rows in order; a row without a summary ends the table. */
 const ExitStatusInfo *exit_status_table(void);
 
-/* What a finished job means to the one who asked for the move. EXIT_INTERNAL for a job that is not finished.
- */
+/* What a finished job means to whoever requested the migration. EXIT_INTERNAL for an unfinished job. */
 ExitStatus exit_status_of_job(MigPhase phase, MigCause cause);
 
 /* What an operator can do about a job that ended with this cause. Never NULL. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Why a verb could not do what it was asked for: an error of the agent or of the way to it, as text, JSON,
- * status. */
+/* Why a verb failed: an error from the agent or on the way to it, as text, JSON and exit status. */
 #include "agent/ctl/failure.h"
 #include "agent/ctl/jobview.h"
 #include "proto/client.h"
@@ -21,79 +20,82 @@ typedef struct ErrorRow {
 
 static const ErrorRow errors[] = {
     {AGENT "HypervisorUnavailable", EXIT_FAILED, "libvirt does not answer: {message}",
-     "See systemctl status libvirtd."},
+     "Check systemctl status libvirtd."},
     {AGENT "NoSuchDomain", EXIT_NOT_FOUND, "There is no domain \"{domain}\" on this node.",
-     "virsh list --all shows those that are there."},
+     "virsh list --all shows the domains that exist."},
     {AGENT "NoSuchJob", EXIT_NOT_FOUND, "There is no job \"{job}\".",
-     "handoffctl list --all shows those that are kept."},
-    {AGENT "AmbiguousJob", EXIT_NOT_FOUND, "\"{job}\" fits more than one job: {candidates}.",
-     "Give more digits of the one that you mean."},
-    {AGENT "DomainBusy", EXIT_REFUSED, "The domain {domain} is on the move already, as job {job}.",
-     "handoffctl watch {job} follows it, handoffctl abort {job} ends it."},
+     "handoffctl list --all shows all jobs."},
+    {AGENT "AmbiguousJob", EXIT_NOT_FOUND, "\"{job}\" matches more than one job: {candidates}.",
+     "Give more digits of the job id."},
+    {AGENT "DomainBusy", EXIT_REFUSED, "The domain {domain} already has an unfinished job: {job}.",
+     "Follow it with handoffctl watch {job}, or abort it with handoffctl abort {job}."},
     {AGENT "RequestKeyConflict", EXIT_REFUSED,
-     "The request key \"{request_key}\" stands for another move, job {job}.",
-     "Use a new key for each move, and the same one only to repeat the same request."},
-    {AGENT "NodeCordoned", EXIT_REFUSED, "This node is cordoned by {by}, and takes no new work: {reason}",
-     "handoffctl uncordon lets it in again; --even-if-cordoned moves a domain out all the same."},
-    {AGENT "DrainBusy", EXIT_REFUSED, "This node is drained already, to {targets}, as drain {drain}.",
-     "handoffctl drain follows it, handoffctl drain --abort ends it."},
-    {AGENT "NoDrain", EXIT_NOT_FOUND, "This node is not being drained, and no drain of before is kept.",
-     "handoffctl drain TARGET... begins."},
+     "The request key \"{request_key}\" belongs to a different request, job {job}.",
+     "Use a new key for each migration; reuse a key only to repeat the same request."},
+    {AGENT "NodeCordoned", EXIT_REFUSED, "This node was cordoned by {by} and accepts no new work: {reason}",
+     "Run handoffctl uncordon to accept work again, or use --even-if-cordoned to migrate a domain away "
+     "anyway."},
+    {AGENT "DrainBusy", EXIT_REFUSED,
+     "A drain of this node to {targets} is already in progress (drain {drain}).",
+     "Follow it with handoffctl drain, or abort it with handoffctl drain --abort."},
+    {AGENT "NoDrain", EXIT_NOT_FOUND,
+     "No drain is in progress on this node, and there is no record of an earlier one.",
+     "Start one with handoffctl drain TARGET..."},
     {AGENT "NoSuchTarget", EXIT_NOT_FOUND, "There is no target \"{target}\": {message}",
-     "Give a libvirt URI such as qemu+tls://HOST/system, or the name of a [Target] of handoffd.conf: "
+     "Give a libvirt URI such as qemu+tls://HOST/system, or the name of a [Target] in handoffd.conf: "
      "handoffctl node lists them."},
-    {AGENT "TargetNotAllowed", EXIT_PERMISSION, "The target \"{target}\" may not be named here: {message}.",
-     "Name one that is allowed, or have AllowTargets= of handoffd.conf changed."},
+    {AGENT "TargetNotAllowed", EXIT_PERMISSION,
+     "The target \"{target}\" is not allowed on this node: {message}.",
+     "Use an allowed target, or have AllowTargets= in handoffd.conf changed."},
     {AGENT "NoSuchPolicy", EXIT_NOT_FOUND, "There is no policy \"{policy_name}\".",
-     "handoffctl node lists those of handoffd.conf."},
-    {AGENT "InvalidPolicy", EXIT_USAGE, "The policy key {key} cannot be so: {message}",
+     "handoffctl node lists the policies in handoffd.conf."},
+    {AGENT "InvalidPolicy", EXIT_USAGE, "Invalid policy key {key}: {message}",
      "handoffctl --help lists keys and ranges."},
-    {AGENT "PolicyConflict", EXIT_REFUSED, "Goals exclude each other ({keys}; {code}): {message}",
-     "Leave one of them out."},
-    {AGENT "Refused", EXIT_REFUSED, "It cannot move:{findings}", NULL},
-    {AGENT "NotAbortable", EXIT_FAILED, "The job {job} cannot be aborted ({phase}, {stage}): {message}",
-     NULL},
-    {AGENT "NotPossible", EXIT_FAILED, "This cannot be done to the job {job} ({phase}, {stage}): {message}",
-     "handoffctl show {job} tells where it stands."},
-    {AGENT "NotMeasurable", EXIT_REFUSED, "What {domain} dirties cannot be measured now: {message}.",
-     "Start it, or wait for the end of its move."},
+    {AGENT "PolicyConflict", EXIT_REFUSED, "Conflicting goals ({keys}; {code}): {message}",
+     "Drop one of them."},
+    {AGENT "Refused", EXIT_REFUSED, "The domain cannot be migrated:{findings}", NULL},
+    {AGENT "NotAbortable", EXIT_FAILED, "Job {job} cannot be aborted ({phase}, {stage}): {message}", NULL},
+    {AGENT "NotPossible", EXIT_FAILED, "Not possible for job {job} ({phase}, {stage}): {message}",
+     "handoffctl show {job} shows its state."},
+    {AGENT "NotMeasurable", EXIT_REFUSED, "Cannot measure the dirty rate of {domain} right now: {message}.",
+     "Start the domain, or wait for its migration to end."},
     {AGENT "NoBandwidth", EXIT_REFUSED,
-     "The bandwidth of the link to {target} is not known: no earlier move tells it.",
-     "Give it, in bytes per second: --bandwidth 100M, or LinkBandwidth= in the configuration."},
+     "The bandwidth of the link to {target} is unknown: there was no earlier migration to learn it from.",
+     "Specify it in bytes per second: --bandwidth 100M, or LinkBandwidth= in handoffd.conf."},
     {AGENT "StoreFailed", EXIT_FAILED,
-     "The agent could not put it on stable storage, so nothing was done: {message}",
-     "See to the space and the health of the disk under /var/lib/handoffd."},
-    {AGENT "TooManyJobs", EXIT_REFUSED, "The agent has {limit} unfinished jobs, its limit.",
-     "Wait for some to end, or raise MaxJobs= in handoffd.conf."},
-    {AGENT "TooManyConnections", EXIT_UNREACHABLE, "The agent has {limit} connections, its limit.",
-     "Try again when some clients have gone."},
-    {STD "InterfaceNotFound", EXIT_INTERNAL, "What listens there does not serve {interface}.",
-     "Is it handoffd? See --socket."},
-    {STD "MethodNotFound", EXIT_INTERNAL, "The agent does not know {method}.",
+     "The agent could not write the request to stable storage, so it did nothing: {message}",
+     "Check free space and disk health under /var/lib/handoffd."},
+    {AGENT "TooManyJobs", EXIT_REFUSED, "The agent has reached its limit of {limit} unfinished jobs.",
+     "Wait for some of them to finish, or raise MaxJobs= in handoffd.conf."},
+    {AGENT "TooManyConnections", EXIT_UNREACHABLE, "The agent has reached its limit of {limit} connections.",
+     "Try again when some clients have disconnected."},
+    {STD "InterfaceNotFound", EXIT_INTERNAL, "The service on this socket does not implement {interface}.",
+     "Check that --socket points to handoffd."},
+    {STD "MethodNotFound", EXIT_INTERNAL, "The agent does not know the method {method}.",
      "It is older than this handoffctl: compare handoffctl --version with handoffctl node."},
-    {STD "MethodNotImplemented", EXIT_INTERNAL, "The agent does not serve {method} in this version.", NULL},
-    {STD "InvalidParameter", EXIT_USAGE, "The agent does not accept the parameter \"{parameter}\".",
+    {STD "MethodNotImplemented", EXIT_INTERNAL, "This version of the agent does not implement {method}.",
+     NULL},
+    {STD "InvalidParameter", EXIT_USAGE, "The agent rejected the parameter \"{parameter}\".",
      "Is handoffctl newer than the agent? Compare handoffctl --version with handoffctl node."},
-    {STD "PermissionDenied", EXIT_PERMISSION, "The agent does not let this user do that.",
-     "Be root, or be in the group handoff (usermod -aG handoff USER, then log in anew)."},
-    {STD "ExpectedMore", EXIT_INTERNAL, "The agent wanted a streaming call.", NULL},
-    {CTL "AgentUnreachable", EXIT_UNREACHABLE, "The agent cannot be reached: {message}",
-     "See systemctl status handoffd.socket handoffd.service."},
-    {CTL "AgentGone", EXIT_UNREACHABLE, "The agent went away and did not come back: {message}",
-     "A migration goes on without it. See systemctl status handoffd, then handoffctl list."},
+    {STD "PermissionDenied", EXIT_PERMISSION, "The agent does not allow this user to do that.",
+     "Run as root or as a member of group handoff (usermod -aG handoff USER, then log in again)."},
+    {STD "ExpectedMore", EXIT_INTERNAL, "The agent expected a streaming call.", NULL},
+    {CTL "AgentUnreachable", EXIT_UNREACHABLE, "Cannot reach the agent: {message}",
+     "Check systemctl status handoffd.socket handoffd.service."},
+    {CTL "AgentGone", EXIT_UNREACHABLE, "Lost the connection to the agent and could not reconnect: {message}",
+     "Migrations continue without the agent. Check systemctl status handoffd, then handoffctl list."},
     {CTL "TimedOut", EXIT_UNREACHABLE, "The agent does not answer: {message}",
-     "See systemctl status handoffd, and journalctl -u handoffd."},
-    {CTL "PermissionDenied", EXIT_PERMISSION, "This user may not connect to the agent: {message}",
-     "Be root, or be in the group handoff (usermod -aG handoff USER, then log in anew)."},
-    {CTL "ProtocolError", EXIT_INTERNAL, "What answered does not speak as the agent does: {message}",
-     "Is it handoffd that listens there? See --socket."},
+     "Check systemctl status handoffd and journalctl -u handoffd."},
+    {CTL "PermissionDenied", EXIT_PERMISSION, "This user is not allowed to connect to the agent: {message}",
+     "Run as root or as a member of group handoff (usermod -aG handoff USER, then log in again)."},
+    {CTL "ProtocolError", EXIT_INTERNAL, "Protocol error: {message}",
+     "Check that handoffd is listening on this socket (--socket)."},
     {CTL "Interrupted", EXIT_DETACHED, "Interrupted: {message}", NULL},
-    {CTL "NothingToDraw", EXIT_FAILED, "{message}", "handoffctl watch follows it."},
-    {CTL "OutputFailed", EXIT_INTERNAL, "The output cannot be written. {message}", NULL},
+    {CTL "NothingToDraw", EXIT_FAILED, "{message}", "Follow the job with handoffctl watch."},
+    {CTL "OutputFailed", EXIT_INTERNAL, "Cannot write the output. {message}", NULL},
 };
 
-static const ErrorRow other_error = {NULL, EXIT_INTERNAL,
-                                     "The agent answered with an error that is not known here: ", NULL};
+static const ErrorRow other_error = {NULL, EXIT_INTERNAL, "The agent returned an unknown error: ", NULL};
 
 static const ErrorRow *find_row(const char *error) {
   for (size_t i = 0; i < G_N_ELEMENTS(errors); i++) {
@@ -159,7 +161,7 @@ void failure_set_signal(Failure *failure, int signal_number, const char *what) {
   failure->status = (ExitStatus)(128 + signal_number);
 }
 
-/* One finding a line, indented. */
+/* One finding per line, indented. */
 static void append_findings(GString *out, json_t *findings) {
   json_t *finding;
   size_t i;
@@ -210,7 +212,7 @@ static void append_template(GString *out, const char *template, json_t *paramete
   }
 }
 
-/* The agent's messages end as their author liked: here each sentence ends. */
+/* The agent's messages may or may not end in a full stop; here every sentence does. */
 static void end_sentence(GString *out) {
   if (out->len > 0 && !strchr(".!?:\n", out->str[out->len - 1]))
     g_string_append_c(out, '.');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What checks found, as the agent described it. */
+/* Findings of the checks, as reported by the agent. */
 #include "agent/ctl/findings.h"
 
 #include "agent/ctl/jobview.h"

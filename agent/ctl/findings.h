@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What checks found, as the agent described it. */
+/* Findings of the checks, as reported by the agent. */
 #pragma once
 
 #include "agent/ctl/term.h"
@@ -8,15 +8,15 @@
 
 typedef struct FindingsCount {
   unsigned blockers;
-  unsigned transient; /* of these: waiting may help */
+  unsigned transient; /* those of the blockers where waiting may help */
   unsigned warnings;
 } FindingsCount;
 
-/* `findings` may be NULL, of a job that was not checked yet. */
+/* `findings` may be NULL: the job has not been checked yet. */
 FindingsCount findings_count(json_t *findings);
 
-/* Fields of all of them, or of the warnings only. */
+/* Prints all of them as fields, or only the warnings. */
 void findings_print(Term *term, json_t *findings, bool warnings_only);
 
-/* The blockers, one a line, indented. */
+/* Prints the blockers, one per line, indented. */
 void findings_print_blockers(Term *term, json_t *findings);

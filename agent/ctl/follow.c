@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Following jobs: what Watch streams, as a progress line, as log lines, or as JSON. */
+/* Following jobs: shows the replies of Watch as a progress line, as log lines or as JSON. */
 #include "agent/ctl/follow.h"
 #include "agent/ctl/call.h"
 #include "agent/ctl/format.h"
@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-/* So often the countdowns move, and a signal that slipped in before a wait is seen. */
+/* How often the countdowns are updated, and how soon a signal that arrived just before a wait is noticed. */
 #define TICK_MS 250
 
-/* Without a terminal, progress is told so often. */
+/* How often progress is printed without a terminal. */
 #define LINE_INTERVAL_MS 10000
 
-/* Which kinds of events are lines. Others than these are shown: a newer agent thought them worth telling. */
+/* Which kinds of events are printed. Unknown kinds are: they come from a newer agent that considers them worth it. */
 typedef struct EventKind {
   const char *kind;
   bool on_terminal; /* above the progress line */
@@ -28,14 +28,14 @@ static const EventKind event_kinds[] = {
     {"warning", true, true},
 };
 
-/* What was told of one job. */
+/* What has been printed about one job. */
 typedef struct Followed {
   json_t *json;
   int64_t received_ms;
-  int64_t told_ms; /* the last line of progress */
+  int64_t told_ms; /* time of the last progress line */
   int64_t percent;
   int64_t last_seq;
-  MigPhase phase; /* as told last */
+  MigPhase phase; /* as last printed */
   MigStage stage;
   bool told; /* anything at all */
 } Followed;
@@ -58,7 +58,7 @@ static int64_t now_ms(void) {
   return g_get_monotonic_time() / 1000;
 }
 
-/* Of several jobs, each line says whose it is. */
+/* With several jobs, each line names its job. */
 static void tell(Follower *follower, const JobView *job, int64_t time_us, const char *text) {
   Term *term = &follower->ctl->term;
 
@@ -79,7 +79,7 @@ static bool event_is_shown(const char *kind, bool on_terminal) {
 
 static void tell_events(Follower *follower, Followed *followed, const JobView *job) {
   bool on_terminal = follower->single && follower->ctl->term.redraws;
-  /* Of many jobs, what happened before is not news. */
+  /* When following all jobs, earlier events are not news. */
   bool quiet = !follower->single && !followed->told;
   json_t *event;
   size_t i;
@@ -114,7 +114,7 @@ static void tell_progress(Follower *follower, Followed *followed, const JobView 
   g_autofree char *text = NULL;
 
   if (follower->single && term->redraws) {
-    /* One column stays free: a terminal wraps when the last one is written. */
+    /* Leave one column free: terminals wrap when the last one is written. */
     text = progress_bar(&input, MAX(term_width(term), 2) - 1, term->utf8);
     term_draw(term, text);
     return;
@@ -124,7 +124,7 @@ static void tell_progress(Follower *follower, Followed *followed, const JobView 
   followed->told_ms = now_ms();
 }
 
-/* A change of phase or stage that no event told. */
+/* A change of phase or stage that no event reported. */
 static bool is_changed(Followed *followed, const JobView *job) {
   bool changed = !followed->told || followed->phase != job->phase ||
                  (job->phase == MIG_PHASE_MIGRATING && followed->stage != job->stage);
@@ -163,7 +163,7 @@ static void take_job(Follower *follower, json_t *json, const JobView *job) {
     tell_progress(follower, followed, job, -1);
 }
 
-/* Time passed, and nothing came. */
+/* Time passed and nothing arrived. */
 static void tick(Follower *follower, int64_t away_ms) {
   Ctl *ctl = follower->ctl;
   GHashTableIter iter;
@@ -172,7 +172,8 @@ static void tick(Follower *follower, int64_t away_ms) {
   if (ctl->options.json)
     return;
   if (away_ms >= 0 && !follower->away_told)
-    term_error(&ctl->term, "The agent went away; the move goes on. Looking for the agent for %d s.",
+    term_error(&ctl->term,
+               "Lost the connection to the agent; the migration continues. Reconnecting for up to %d s.",
                STREAM_RECONNECT_MS / 1000);
   follower->away_told = away_ms >= 0;
 
@@ -193,7 +194,7 @@ static bool take_reply(Follower *follower, json_t *parameters, JobView *ret_job,
   json_t *json = json_object_get(parameters, "job");
 
   if (!job_view_read(json, ret_job)) {
-    failure_set_own(failure, FAILURE_PROTOCOL, "Watch gave no job that can be understood.");
+    failure_set_own(failure, FAILURE_PROTOCOL, "the reply to Watch contains no valid job.");
     return false;
   }
   if (ctl->options.json) {
@@ -201,7 +202,7 @@ static bool take_reply(Follower *follower, json_t *parameters, JobView *ret_job,
     return true;
   }
   if (follower->away_told)
-    term_error(&ctl->term, "The agent is back.");
+    term_error(&ctl->term, "Reconnected to the agent.");
   follower->away_told = false;
   take_job(follower, json, ret_job);
   return true;
@@ -224,7 +225,7 @@ static bool follow_stream(Follower *follower, Stream *stream, json_t **ret_job, 
       json_decref(parameters);
       if (done || !ok)
         return ok;
-      /* The job has not ended, so the agent is about to: the stream finds the next one. */
+      /* The job has not ended, so the agent is shutting down: the stream reconnects to the next one. */
       break;
     case STREAM_TICK:
       tick(follower, stream_away_ms(stream));
@@ -236,7 +237,7 @@ static bool follow_stream(Follower *follower, Stream *stream, json_t **ret_job, 
       return false;
     }
     if (term_is_broken(&follower->ctl->term)) {
-      failure_set_own(failure, FAILURE_OUTPUT, "What is under way goes on.");
+      failure_set_own(failure, FAILURE_OUTPUT, "Migrations in progress continue.");
       return false;
     }
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sizes, rates, times and hostile text, as people read them. */
+/* Sizes, rates, times and untrusted text in human-readable form. */
 #include "agent/ctl/format.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static FormatText format_scaled(int64_t bytes, const char *suffix) {
     snprintf(out.text, sizeof(out.text), "%d B%s", (int)bytes, suffix);
     return out;
   }
-  /* 1023.5 would be written 1024: the next unit says it better. */
+  /* 1023.5 would be printed as 1024: use the next unit instead. */
   while (value >= 1023.5 && unit + 1 < G_N_ELEMENTS(byte_units)) {
     value /= 1024;
     unit++;

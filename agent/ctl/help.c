@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl --help, from the tables. */
+/* handoffctl --help, generated from the tables. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>
 
-/* Those of one verb, given by its bit; 0: those of all. An option of several verbs stands under each. */
+/* The options of one verb, given by its bit; 0: those common to all verbs. Options of several verbs are listed under each. */
 static void print_options(Term *term, const char *indent, unsigned verbs) {
   for (unsigned i = 0; options_option(i); i++) {
     const OptionInfo *row = options_option(i);
@@ -32,8 +32,9 @@ static void print_verbs(Term *term) {
 static void print_policy_keys(Term *term) {
   static const char *const tuned_when[] = {
       [MIG_TUNABLE_BEFORE_START] = "",
-      [MIG_TUNABLE_TO_NO] = "; can be forbidden while it moves, and be allowed again if it was at the start",
-      [MIG_TUNABLE_ALWAYS] = "; can be tuned while it moves",
+      [MIG_TUNABLE_TO_NO] =
+          "; can be set to no during the migration, and back to yes if it was yes at the start",
+      [MIG_TUNABLE_ALWAYS] = "; can be tuned during the migration",
   };
 
   for (int i = 0; i < MIG_POLICY_KEY_COUNT; i++) {
@@ -92,7 +93,7 @@ static const struct {
      "handoffctl -j evaluate web1 | jq -r '.domains[].changes[] | [.remedy, .code, .item] | @tsv'"},
     {VERB_PREPARE, "handoffctl prepare web1 kvm1 --make-disks -o copy_disks=all"},
     {VERB_DRAIN, "handoffctl drain kvm2 kvm3"},
-    {VERB_CORDON, "handoffctl cordon disk 3 fails"},
+    {VERB_CORDON, "handoffctl cordon disk 3 is failing"},
 };
 
 static void print_examples(Term *term, VerbId verb) {
@@ -107,12 +108,13 @@ static void print_examples(Term *term, VerbId verb) {
 }
 
 #define ABOUT_TARGET                                                                                         \
-  "TARGET is a libvirt URI (qemu+tls://kvm2/system) or the name of a [Target] of handoffd.conf.\n"
-#define ABOUT_JOB       "JOB is an id, the first digits of one, or the name or UUID of a domain (its newest job).\n"
-#define ABOUT_DETACHING "Ctrl-C while a move is followed detaches: the move goes on.\n"
+  "TARGET is a libvirt URI (qemu+tls://kvm2/system) or the name of a [Target] in handoffd.conf.\n"
+#define ABOUT_JOB       "JOB is a job id or its first digits, or the name or UUID of a domain (its newest job).\n"
+#define ABOUT_DETACHING "Ctrl-C while following a migration detaches; the migration continues.\n"
 #define ABOUT_POLICY                                                                                         \
-  "Policy: the goals of a move, for -o KEY=VALUE and tune, with their defaults. Bytes take K, M, G and T;\n" \
-  "times ms, s, min and h.\n"
+  "Policy keys for -o KEY=VALUE and tune, with their defaults. They set the goals of a migration. Sizes "    \
+  "take\n"                                                                                                   \
+  "the suffixes K, M, G and T; times take ms, s, min and h.\n"
 
 static bool takes_goals(VerbId verb) {
   for (unsigned i = 0; options_option(i); i++)
@@ -138,7 +140,8 @@ static void print_verb(Term *term, VerbId verb) {
     print_policy_keys(term);
   }
   print_examples(term, verb);
-  term_print(term, "\nhandoffctl(1) has more; handoffctl --help has all verbs and exit statuses.\n");
+  term_print(term,
+             "\nSee handoffctl(1) for details, and handoffctl --help for all verbs and exit statuses.\n");
 }
 
 void help_print(Term *term, VerbId verb) {
@@ -146,12 +149,14 @@ void help_print(Term *term, VerbId verb) {
     print_verb(term, verb);
     return;
   }
-  term_print(term, "handoffctl [OPTION...] VERB [ARGUMENT...]\n\n"
-                   "Moves running virtual machines by handoffd, the live-migration agent of this node.\n"
-                   "handoffctl help VERB tells of one verb alone.\n\n"
-                   "Verbs:\n");
+  term_print(
+      term,
+      "handoffctl [OPTION...] VERB [ARGUMENT...]\n\n"
+      "Control handoffd, the live-migration agent of this node: migrate running domains to other nodes.\n"
+      "handoffctl help VERB describes a single verb.\n\n"
+      "Verbs:\n");
   print_verbs(term);
-  term_print(term, "\nOptions of all verbs:\n");
+  term_print(term, "\nCommon options:\n");
   print_options(term, "  ", 0);
   term_print(term, "\n" ABOUT_TARGET ABOUT_JOB ABOUT_DETACHING "\n" ABOUT_POLICY);
   print_policy_keys(term);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The signals that end a wait without ending what is waited for. */
+/* Signals that end a wait but not what is being waited for. */
 #pragma once
 
-/* From now on SIGINT, SIGTERM and SIGHUP are only noted, and interrupt a system call. SIGPIPE is ignored. */
+/* From now on SIGINT, SIGTERM and SIGHUP are recorded and interrupt system calls. SIGPIPE is ignored. */
 void interrupt_catch(void);
 
-/* The signal that came, or 0. */
+/* The signal that arrived, or 0. */
 int interrupt_pending(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as the agent described it, taken out of its JSON once. */
+/* A job as reported by the agent, parsed from its JSON. */
 #include "agent/ctl/jobview.h"
 
 #include <stddef.h>
@@ -14,7 +14,7 @@ int64_t json_int_of(json_t *object, const char *key) {
   return json_is_integer(value) && json_integer_value(value) >= 0 ? json_integer_value(value) : -1;
 }
 
-/* Where a field goes: the member of a JSON object, and its place in the view. */
+/* Maps a member of a JSON object to its place in the view. */
 typedef struct Field {
   const char *name;
   size_t offset;
@@ -109,7 +109,7 @@ static void read_numbers(json_t *object, const Field *fields, size_t n_fields, J
 #define READ_STRINGS(object, fields) read_strings(object, fields, sizeof(fields) / sizeof((fields)[0]), &view)
 #define READ_NUMBERS(object, fields) read_numbers(object, fields, sizeof(fields) / sizeof((fields)[0]), &view)
 
-/* A way that this program does not know is left out: better no forecast than a wrong one. */
+/* Unknown ways are dropped: no forecast is better than a wrong one. */
 static void read_forecast(json_t *forecast, JobView *view) {
   const char *way = json_string_of(forecast, "way");
   int stage = way ? mig_stage_from_name(way) : MIG_ENUM_UNKNOWN;

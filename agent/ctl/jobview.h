@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as the agent described it, taken out of its JSON once. */
+/* A job as reported by the agent, parsed from its JSON. */
 #pragma once
 
 #include "libmigrate/core/types.h"
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Strings belong to `json` and live as long; NULL is absent. Numbers: -1 is absent. */
+/* Strings belong to `json` and live as long as it does. Absent strings are NULL, absent numbers -1. */
 typedef struct JobView {
   json_t *json;
   const char *id;
@@ -40,13 +40,13 @@ typedef struct JobView {
 
   /* forecast */
   bool has_forecast;
-  MigStage forecast_way; /* NONE: no permitted way ends it */
+  MigStage forecast_way; /* NONE: no permitted way to complete */
   int64_t forecast_total_ms, forecast_pause_ms, forecast_floor_ms;
 
   /* failure */
   bool has_failure;
   MigCause cause;
-  const char *cause_name; /* also of a cause that this program does not know */
+  const char *cause_name; /* set even if this program does not know the cause */
   const char *failure_message, *libvirt_message;
   const char *failure_phase, *failure_stage;
   int64_t libvirt_code;
@@ -57,15 +57,15 @@ typedef struct JobView {
   const char *running_at, *evidence;
 } JobView;
 
-/* False when it is no job: id, domain or phase are missing or not understood. Takes no reference. */
+/* False if it is not a job: id, domain or phase is missing or invalid. Takes no reference. */
 bool job_view_read(json_t *job, JobView *ret);
 
-/* What people call its target: the name, else the URI. Never NULL. */
+/* The target's name, or its URI if it has none. Never NULL. */
 const char *job_view_target(const JobView *job);
 
-/* Memory and disks together; -1: unknown. */
+/* Memory and disks combined; -1: unknown. */
 int64_t job_view_remaining(const JobView *job);
 
-/* A string or a number of an object: NULL or -1 where it is absent or something else. */
+/* A string or number member of an object; NULL or -1 if absent or of another type. */
 const char *json_string_of(json_t *object, const char *key);
 int64_t json_int_of(json_t *object, const char *key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl: an operator's hand on handoffd. */
+/* handoffctl: the command line client of handoffd. */
 #include "agent/ctl/ctl.h"
 
 #include <locale.h>

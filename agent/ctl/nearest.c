@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a mistyped word may have been meant to be. */
+/* Suggestions for mistyped words. */
 #include "agent/ctl/nearest.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #define LENGTH_MAX 40
 #define OFF_MAX    2
 
-/* How many letters have to be put in, taken out or changed (Levenshtein's distance), row by row. */
+/* Levenshtein distance: the number of letters to insert, delete or change, computed row by row. */
 static unsigned letters_off(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
   unsigned row[LENGTH_MAX + 1];
@@ -30,7 +30,7 @@ static unsigned letters_off(const char *a, const char *b) {
   return row[m];
 }
 
-/* What the word begins is one letter off at most. */
+/* A prefix of the word counts as at most one letter off. */
 static unsigned distance(const char *given, const char *word) {
   unsigned off = letters_off(given, word);
 

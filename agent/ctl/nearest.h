@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a mistyped word may have been meant to be. */
+/* Suggestions for mistyped words. */
 #pragma once
 
 #include <glib.h>
 
-/* Of the words, NULL-terminated, the one that the given one begins, or that is at most two letters off, and fewer than half of
- * them; NULL: none is, or more than one is as near. */
+/* The one of `words` (NULL-terminated) that `given` is a prefix of, or that is at most two letters and less than half of
+ * `given` away. NULL if there is none, or if several are equally close. */
 const char *nearest_word(const char *given, const char *const *words);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The command line: options and verbs as tables. */
+/* The command line: tables of options and verbs. */
 #include "agent/ctl/options.h"
 
 #include "agent/ctl/nearest.h"
@@ -11,31 +11,34 @@
 #define BIT(verb) (1u << (verb))
 
 static const VerbInfo verbs[] = {
-    [VERB_MIGRATE] = {"migrate", "DOMAIN TARGET", 2, 2, "move a running domain, and follow it to the end"},
+    [VERB_MIGRATE] = {"migrate", "DOMAIN TARGET", 2, 2, "migrate a running domain, and follow the migration"},
     [VERB_LIST] = {"list", "", 0, 0, "list jobs, unfinished ones first"},
-    [VERB_SHOW] = {"show", "JOB", 1, 1, "all that the agent knows of a job"},
-    [VERB_WATCH] = {"watch", "[JOB]", 0, 1, "follow a job to its end, or all jobs for ever"},
-    [VERB_ABORT] = {"abort", "JOB", 1, 1, "end a move with the domain at the source"},
-    [VERB_COMPLETE] = {"complete", "JOB --by WAY", 1, 1, "end a running migration now, by this way"},
+    [VERB_SHOW] = {"show", "JOB", 1, 1, "show everything the agent knows about a job"},
+    [VERB_WATCH] = {"watch", "[JOB]", 0, 1, "follow a job until it finishes, or all jobs forever"},
+    [VERB_ABORT] = {"abort", "JOB", 1, 1, "abort a migration; the domain stays on the source"},
+    [VERB_COMPLETE] = {"complete", "JOB --by WAY", 1, 1,
+                       "complete a running migration now, in the given way"},
     [VERB_SETTLE] = {"settle", "JOB --ran|--never-ran", 1, 1,
-                     "say whether the guest ran at the target, where the agent asks"},
+                     "answer a job that asks whether the guest ran on the target"},
     [VERB_TUNE] = {"tune", "JOB KEY=VALUE...", 2, G_MAXUINT, "change goals of an unfinished job"},
-    [VERB_CHECK] = {"check", "DOMAIN TARGET", 2, 2, "what keeps a domain from moving, all of it at once"},
-    [VERB_FORECAST] = {"forecast", "DOMAIN TARGET", 2, 2, "how a move would go, before anything moves"},
-    [VERB_REPORT] = {"report", "JOB", 1, 1, "draw how a migration went, or goes so far"},
-    [VERB_POLICY] = {"policy", "[DOMAIN]", 0, 1, "the goals of a move, and where each of them comes from"},
+    [VERB_CHECK] = {"check", "DOMAIN TARGET", 2, 2,
+                    "check whether a domain can be migrated, and list what prevents it"},
+    [VERB_FORECAST] = {"forecast", "DOMAIN TARGET", 2, 2,
+                       "predict how a migration would go, without starting it"},
+    [VERB_REPORT] = {"report", "JOB", 1, 1, "chart the course of a migration"},
+    [VERB_POLICY] = {"policy", "[DOMAIN]", 0, 1,
+                     "show the goals of a migration, and where each of them comes from"},
     [VERB_EVALUATE] = {"evaluate", "[DOMAIN]", 0, 1,
-                       "what the next start would change, and what brings it in before"},
-    [VERB_PREPARE] = {"prepare", "DOMAIN SOURCE", 2, 2,
-                      "hold a place at this node for a domain that is to come"},
-    [VERB_RELEASE] = {"release", "LEASE", 1, 1, "give such a place back"},
+                       "show what the next start of a domain would change, and how to apply it earlier"},
+    [VERB_PREPARE] = {"prepare", "DOMAIN SOURCE", 2, 2, "reserve room on this node for an incoming domain"},
+    [VERB_RELEASE] = {"release", "LEASE", 1, 1, "release a lease obtained by prepare"},
     [VERB_DRAIN] = {"drain", "[TARGET...]", 0, G_MAXUINT,
-                    "move all running domains away from this node, or follow that"},
+                    "migrate all running domains off this node, or follow the drain in progress"},
     [VERB_CORDON] = {"cordon", "[REASON...]", 0, G_MAXUINT,
-                     "take no new work at this node; what was accepted goes on"},
-    [VERB_UNCORDON] = {"uncordon", "", 0, 0, "take new work again"},
-    [VERB_METRICS] = {"metrics", "", 0, 0, "what was counted, in Prometheus's text format"},
-    [VERB_NODE] = {"node", "", 0, 0, "what this node is, its targets, policies and warnings"},
+                     "accept no new work on this node; accepted jobs continue"},
+    [VERB_UNCORDON] = {"uncordon", "", 0, 0, "accept new work on this node again"},
+    [VERB_METRICS] = {"metrics", "", 0, 0, "print metrics in Prometheus text format"},
+    [VERB_NODE] = {"node", "", 0, 0, "show this node's state, targets, policies and warnings"},
 };
 static_assert(G_N_ELEMENTS(verbs) == VERB_COUNT, "a row for each verb");
 
@@ -66,48 +69,49 @@ typedef enum OptionId {
 } OptionId;
 
 static const OptionInfo option_rows[] = {
-    [OPTION_SOCKET] = {"socket", 0, "PATH", 0, "the agent's socket; " OPTIONS_DEFAULT_SOCKET " if not given"},
-    [OPTION_JSON] = {"json", 'j', NULL, 0, "print the agent's replies as JSON, one object a line"},
-    [OPTION_HELP] = {"help", 'h', NULL, 0, "print this text"},
+    [OPTION_SOCKET] = {"socket", 0, "PATH", 0, "the agent's socket (default: " OPTIONS_DEFAULT_SOCKET ")"},
+    [OPTION_JSON] = {"json", 'j', NULL, 0, "print the agent's replies as JSON, one object per line"},
+    [OPTION_HELP] = {"help", 'h', NULL, 0, "print this help"},
     [OPTION_VERSION] = {"version", 0, NULL, 0, "print the version"},
     [OPTION_POLICY] = {"policy", 0, "NAME",
                        BIT(VERB_MIGRATE) | BIT(VERB_CHECK) | BIT(VERB_FORECAST) | BIT(VERB_POLICY) |
                            BIT(VERB_PREPARE) | BIT(VERB_DRAIN),
-                       "goals from [Policy NAME] of handoffd.conf"},
+                       "take goals from [Policy NAME] in handoffd.conf"},
     [OPTION_SET] = {"set", 'o', "KEY=VALUE",
                     BIT(VERB_MIGRATE) | BIT(VERB_CHECK) | BIT(VERB_FORECAST) | BIT(VERB_POLICY) |
                         BIT(VERB_PREPARE) | BIT(VERB_DRAIN),
-                    "one goal; may be repeated. See Policy below"},
+                    "set a policy key, see below; may be repeated"},
     [OPTION_MIGRATE_URI] = {"migrate-uri", 0, "URI", BIT(VERB_MIGRATE),
-                            "where the stream goes: tcp://ADDRESS[:PORT]"},
+                            "destination of the migration stream: tcp://ADDRESS[:PORT]"},
     [OPTION_DETACH] = {"detach", 0, NULL, BIT(VERB_MIGRATE) | BIT(VERB_DRAIN),
-                       "return as soon as the agent has it on stable storage"},
-    [OPTION_ABORT] = {"abort", 0, NULL, BIT(VERB_DRAIN), "start no more moves; those under way go on"},
+                       "return as soon as the request is on stable storage"},
+    [OPTION_ABORT] = {"abort", 0, NULL, BIT(VERB_DRAIN),
+                      "abort the drain: start no more migrations; those in progress continue"},
     [OPTION_EVEN_IF_CORDONED] = {"even-if-cordoned", 0, NULL, BIT(VERB_MIGRATE) | BIT(VERB_CHECK),
-                                 "also out of a cordoned node: for those who empty it"},
+                                 "migrate even if this node is cordoned"},
     [OPTION_REQUEST_KEY] = {"request-key", 0, "KEY", BIT(VERB_MIGRATE) | BIT(VERB_PREPARE) | BIT(VERB_DRAIN),
-                            "makes it safe to repeat: one key, one job. Made up if not given"},
+                            "make the request safe to repeat: same key, same job (default: random)"},
     [OPTION_PHASE] =
         {"phase", 0, "PHASE", BIT(VERB_LIST),
-         "only jobs in this phase, or unfinished, or finished; may be repeated, or a list with ','"},
+         "only jobs in this phase, or unfinished, or finished; may be repeated or comma-separated"},
     [OPTION_DOMAIN] = {"domain", 0, "DOMAIN", BIT(VERB_LIST), "only jobs of this domain"},
-    [OPTION_ALL] = {"all", 'a', NULL, BIT(VERB_LIST), "every finished job that is kept, not only the newest"},
+    [OPTION_ALL] = {"all", 'a', NULL, BIT(VERB_LIST), "all finished jobs on record, not only the newest"},
     [OPTION_NO_WAIT] = {"no-wait", 0, NULL, BIT(VERB_ABORT) | BIT(VERB_COMPLETE) | BIT(VERB_SETTLE),
-                        "do not wait for what comes of it"},
-    [OPTION_BY] =
-        {"by", 0, "WAY", BIT(VERB_COMPLETE),
-         "post-copy: the guest runs on at the target, its memory follows; pause: it stops for the rest"},
+                        "do not wait for the outcome"},
+    [OPTION_BY] = {"by", 0, "WAY", BIT(VERB_COMPLETE),
+                   "post-copy: resume the guest on the target, its memory follows; pause: stop it until the "
+                   "rest is sent"},
     [OPTION_RAN] = {"ran", 0, NULL, BIT(VERB_SETTLE),
-                    "the guest ran at the target: the copy here is out of date"},
+                    "the guest ran on the target: the copy on this node is out of date"},
     [OPTION_NEVER_RAN] = {"never-ran", 0, NULL, BIT(VERB_SETTLE),
-                          "it never ran there: the agent resumes the copy here"},
+                          "the guest never ran there: the agent resumes the copy on this node"},
     [OPTION_BANDWIDTH] = {"bandwidth", 0, "BYTES/S", BIT(VERB_FORECAST),
-                          "of the link, such as 100M; learned from earlier moves if not given"},
+                          "link bandwidth, such as 100M (default: learned from earlier migrations)"},
     [OPTION_MAKE_DISKS] = {"make-disks", 0, NULL, BIT(VERB_PREPARE),
-                           "make empty images of the disks that this node lacks; with -o copy_disks=all"},
+                           "create empty images for the disks missing on this node; with -o copy_disks=all"},
     [OPTION_TIMEOUT] = {"timeout", 0, "TIME", BIT(VERB_PREPARE),
-                        "how long it waits for the domain, such as 10min; LeaseTimeout= if not given"},
-    [OPTION_SVG] = {"svg", 0, "FILE", BIT(VERB_REPORT), "draw it into this file as well, as SVG"},
+                        "how long to wait for the domain, such as 10min (default: LeaseTimeout=)"},
+    [OPTION_SVG] = {"svg", 0, "FILE", BIT(VERB_REPORT), "also write the chart to this file, as SVG"},
 };
 static_assert(G_N_ELEMENTS(option_rows) == OPTION_COUNT, "a row for each option");
 
@@ -140,8 +144,8 @@ static bool unknown_goal(const char *text, const char *name, GError **error) {
     names[i] = mig_policy_key_info((MigPolicyKey)i)->name;
   meant = nearest_word(name, names);
   if (meant)
-    return usage(error, "%s: there is no such policy key; %s is one.", text, meant);
-  return usage(error, "%s: there is no such policy key. handoffctl help migrate lists them.", text);
+    return usage(error, "%s: unknown policy key; did you mean %s?", text, meant);
+  return usage(error, "%s: unknown policy key. handoffctl help migrate lists all keys.", text);
 }
 
 static bool set_goal(Options *options, const char *text, GError **error) {
@@ -150,7 +154,7 @@ static bool set_goal(Options *options, const char *text, GError **error) {
   char message[256];
 
   if (!equals || equals == text)
-    return usage(error, "A goal is written KEY=VALUE, not \"%s\".", text);
+    return usage(error, "Expected KEY=VALUE, not \"%s\".", text);
   if (!mig_policy_key_by_name(name))
     return unknown_goal(text, name, error);
   if (mig_policy_set_text(&options->policy, name, equals + 1, message, sizeof(message)) != MIG_POLICY_OK)
@@ -166,10 +170,11 @@ static bool add_phases(Options *options, const char *text, GError **error) {
     int one = mig_phase_from_name(names[i]);
 
     if (!unfinished && !finished && one == MIG_ENUM_UNKNOWN)
-      return usage(error,
-                   "There is no phase \"%s\": pending, preparing, migrating, recovering, succeeded, failed, "
-                   "aborted; or unfinished, finished.",
-                   names[i]);
+      return usage(
+          error,
+          "Unknown phase \"%s\". Use pending, preparing, migrating, recovering, succeeded, failed, aborted, "
+          "unfinished or finished.",
+          names[i]);
     for (int phase = 0; phase < MIG_PHASE_COUNT; phase++) {
       bool wanted = phase == one || (mig_phase_is_final((MigPhase)phase) ? finished : unfinished);
       gpointer name = (gpointer)mig_phase_name((MigPhase)phase);
@@ -181,38 +186,40 @@ static bool add_phases(Options *options, const char *text, GError **error) {
   return true;
 }
 
-/* The names are those of Complete, with the field's hyphen. */
+/* The names of Complete, but with the usual hyphen. */
 static bool set_by(Options *options, const char *text, GError **error) {
   if (strcmp(text, "post-copy") == 0 || strcmp(text, "post_copy") == 0)
     options->by = "post_copy";
   else if (strcmp(text, "pause") == 0)
     options->by = "pause";
   else
-    return usage(error, "A migration is completed --by post-copy or --by pause, not \"%s\".", text);
+    return usage(error, "Use --by post-copy or --by pause, not \"%s\".", text);
   return true;
 }
 
-/* Written as the policy's bandwidth is; only that 0, which is no limit there, is no link. */
+/* Same notation as the policy's bandwidth, except that 0 (no limit there) is invalid here. */
 static bool set_bandwidth(Options *options, const char *text, GError **error) {
   MigPolicy scratch;
 
   mig_policy_init(&scratch);
   if (mig_policy_set_text(&scratch, "bandwidth_bytes_per_s", text, NULL, 0) != MIG_POLICY_OK ||
       mig_policy_get(&scratch, MIG_POLICY_BANDWIDTH_BYTES_PER_S) == 0)
-    return usage(error, "A bandwidth is bytes per second, such as 100M (K, M, G and T of 1024), not \"%s\".",
+    return usage(error,
+                 "Give the bandwidth in bytes per second, such as 100M (K, M, G and T are powers of 1024), "
+                 "not \"%s\".",
                  text);
   options->bandwidth_bytes_per_s = mig_policy_get(&scratch, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
   return true;
 }
 
-/* Written as the policy's times are. */
+/* Same notation as the policy's times. */
 static bool set_timeout(Options *options, const char *text, GError **error) {
   MigPolicy scratch;
 
   mig_policy_init(&scratch);
   if (mig_policy_set_text(&scratch, "progress_timeout_s", text, NULL, 0) != MIG_POLICY_OK ||
       mig_policy_get(&scratch, MIG_POLICY_PROGRESS_TIMEOUT_S) == 0)
-    return usage(error, "A timeout is a time up to 24h, such as 90s or 10min, not \"%s\".", text);
+    return usage(error, "Give a timeout of up to 24h, such as 90s or 10min, not \"%s\".", text);
   options->timeout_s = mig_policy_get(&scratch, MIG_POLICY_PROGRESS_TIMEOUT_S);
   return true;
 }
@@ -222,10 +229,10 @@ static bool check_request_key(const char *key, GError **error) {
 
   for (const char *p = key; *p; p++) {
     if (!g_ascii_isprint(*p))
-      return usage(error, "A request key is of printable ASCII characters.");
+      return usage(error, "A request key must consist of printable ASCII characters.");
   }
   if (length < 1 || length > 128)
-    return usage(error, "A request key has 1 to 128 characters, not %zu.", length);
+    return usage(error, "A request key must have 1 to 128 characters, not %zu.", length);
   return true;
 }
 
@@ -296,14 +303,14 @@ static bool apply_option(Options *options, OptionId option, const char *value, G
     return set_timeout(options, value, error);
   case OPTION_SVG:
     replace(&options->svg, value);
-    return *value ? true : usage(error, "--svg takes the name of a file.");
+    return *value ? true : usage(error, "--svg needs a file name.");
   case OPTION_COUNT:
     break;
   }
   g_assert_not_reached();
 }
 
-/* The tables in getopt's form. Long options' values are 256 + row, so that they meet no short one. */
+/* The tables in getopt's form. Values of long options are 256 + row, so that they do not clash with short ones. */
 static void fill_getopt(struct option *ret_long, GString *ret_short) {
   g_string_assign(ret_short, ":");
   for (unsigned i = 0; i < OPTION_COUNT; i++) {
@@ -327,15 +334,15 @@ static int option_of(int c) {
   return -1;
 }
 
-/* getopt says which option it means by a letter, or not at all when it is a long one. */
+/* getopt names the option only by its letter, and long ones not at all. */
 static bool bad_option(int c, const char *word, GError **error) {
   if (c == ':')
-    return usage(error, "The option %s needs a value.", word);
+    return usage(error, "Option %s needs a value.", word);
   if (optopt >= 256)
-    return usage(error, "The option --%s takes no value.", option_rows[optopt - 256].name);
+    return usage(error, "Option --%s takes no value.", option_rows[optopt - 256].name);
   if (optopt > 0)
-    return usage(error, "There is no option -%c.", optopt);
-  return usage(error, "There is no option %s, or it is short for more than one.", word);
+    return usage(error, "Unknown option -%c.", optopt);
+  return usage(error, "Unknown or ambiguous option %s.", word);
 }
 
 static bool find_verb(const char *name, VerbId *ret_verb, GError **error) {
@@ -352,16 +359,17 @@ static bool find_verb(const char *name, VerbId *ret_verb, GError **error) {
   }
   meant = nearest_word(name, names);
   if (meant)
-    return usage(error, "There is no verb \"%s\"; there is %s. handoffctl --help lists them.", name, meant);
+    return usage(error, "Unknown verb \"%s\"; did you mean %s? handoffctl --help lists all verbs.", name,
+                 meant);
   known = g_string_new(NULL);
   for (int i = 0; i < VERB_COUNT; i++)
     g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", verbs[i].name);
-  usage(error, "There is no verb \"%s\": %s.", name, known->str);
+  usage(error, "Unknown verb \"%s\". Verbs are: %s.", name, known->str);
   g_string_free(known, TRUE);
   return false;
 }
 
-/* Without a target there is nothing that goals or a key could be for. */
+/* Goals and a request key only make sense with a target. */
 static bool check_drain(const Options *options, unsigned given, GError **error) {
   const unsigned for_a_new_one = BIT(OPTION_POLICY) | BIT(OPTION_SET) | BIT(OPTION_REQUEST_KEY);
   bool has_targets = options->args[0] != NULL;
@@ -369,11 +377,11 @@ static bool check_drain(const Options *options, unsigned given, GError **error) 
   if (options->verb != VERB_DRAIN)
     return true;
   if (options->abort && has_targets)
-    return usage(error, "drain --abort ends the drain that is under way, and takes no target.");
+    return usage(error, "drain --abort aborts the drain in progress and takes no target.");
   if (!has_targets && !options->abort && options->detach)
-    return usage(error, "Without a target a drain is only followed: there is nothing to detach from.");
+    return usage(error, "--detach needs a target: without one, drain only follows the drain in progress.");
   if (!has_targets && (given & for_a_new_one))
-    return usage(error, "Goals and a request key are for a new drain: handoffctl drain TARGET...");
+    return usage(error, "Goals and a request key need a target: handoffctl drain TARGET...");
   return true;
 }
 
@@ -384,10 +392,10 @@ static bool check_arguments(const Options *options, unsigned given, GError **err
   if (n_args < verb->min_args || n_args > verb->max_args ||
       (options->verb == VERB_COMPLETE && !options->by) ||
       (options->verb == VERB_SETTLE && options->ran == options->never_ran))
-    return usage(error, "It is written: handoffctl %s %s", verb->name, verb->arguments);
+    return usage(error, "Usage: handoffctl %s %s", verb->name, verb->arguments);
   for (unsigned i = 0; i < OPTION_COUNT; i++) {
     if ((given & BIT(i)) && option_rows[i].verbs && !(option_rows[i].verbs & BIT(options->verb)))
-      return usage(error, "The option --%s has no meaning with %s.", option_rows[i].name, verb->name);
+      return usage(error, "Option --%s does not apply to %s.", option_rows[i].name, verb->name);
   }
   return check_drain(options, given, error);
 }
@@ -403,7 +411,7 @@ bool options_parse(Options *options, int argc, char **argv, GError **error) {
   mig_policy_init(&options->policy);
   fill_getopt(long_options, short_options);
   opterr = 0;
-  optind = 0; /* glibc: begin anew */
+  optind = 0; /* glibc: reset */
 
   while ((c = getopt_long(argc, argv, short_options->str, long_options, NULL)) != -1) {
     int option = option_of(c);
@@ -423,7 +431,7 @@ bool options_parse(Options *options, int argc, char **argv, GError **error) {
   if (options->help)
     return optind >= argc || find_verb(argv[optind], &options->help_verb, error);
   if (optind >= argc)
-    return usage(error, "Which verb? handoffctl --help lists them.");
+    return usage(error, "No verb given. handoffctl --help lists all verbs.");
   if (!find_verb(argv[optind], &options->verb, error))
     return false;
   options->args = g_strdupv(argv + optind + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The command line: options and verbs as tables. */
+/* The command line: tables of options and verbs. */
 #pragma once
 
 #include "libmigrate/core/policy.h"
@@ -44,45 +44,45 @@ typedef struct OptionInfo {
   const char *name;
   char short_name;      /* 0: none */
   const char *argument; /* NULL: takes none */
-  unsigned verbs;       /* a bit for each verb that takes it; 0: all, and before the verb too */
+  unsigned verbs;       /* a bit for each verb that takes it; 0: all verbs, and allowed before the verb */
   const char *summary;
 } OptionInfo;
 
 const VerbInfo *options_verb(VerbId verb);
 
-/* Row by row, NULL after the last. */
+/* The given row; NULL after the last. */
 const OptionInfo *options_option(unsigned row);
 
 typedef struct Options {
   bool help, version, json;
-  VerbId help_verb; /* with help: only of this one; VERB_COUNT: of all */
+  VerbId help_verb; /* the verb to print help for; VERB_COUNT: all */
   char *socket_path;
   VerbId verb;
   char **args; /* the verb's, NULL-terminated */
 
   char *policy_name, *migrate_uri, *request_key;
-  MigPolicy policy; /* what -o set, or tune's arguments */
+  MigPolicy policy; /* set by -o, or by tune's arguments */
   bool detach;
   bool even_if_cordoned;
   bool abort;
 
-  GPtrArray *phases; /* const char *, of --phase; empty: all */
+  GPtrArray *phases; /* const char *, from --phase; empty: all */
   char *domain;
   bool all;
-  bool ran, never_ran; /* of Settle */
+  bool ran, never_ran; /* for Settle */
   bool no_wait;
-  const char *by;                 /* of Complete, as the interface has it; NULL: not given */
+  const char *by;                 /* for Complete, as in the interface; NULL: not given */
   uint64_t bandwidth_bytes_per_s; /* 0: not given */
   bool make_disks;
-  uint64_t timeout_s; /* of a lease; 0: not given */
-  char *svg;          /* the file of --svg; NULL: not given */
+  uint64_t timeout_s; /* for a lease; 0: not given */
+  char *svg;          /* file given by --svg; NULL: not given */
 } Options;
 
 #define OPTIONS_ERROR (options_error_quark())
 GQuark options_error_quark(void);
 
-/* Reads a whole command line. With --help (which "help" in place of a verb is, too) or --version no verb is needed. On error, the message says what
- * would be right, and *options is to be cleared all the same. */
+/* Parses a whole command line. No verb is needed with --help ("help" in place of the verb means the same) or --version. On
+ * error, the message says what would be correct; clear *options in any case. */
 bool options_parse(Options *options, int argc, char **argv, GError **error);
 
 void options_clear(Options *options);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tables, and fields with a label. */
+/* Tables and labelled fields. */
 #include "agent/ctl/print.h"
 #include "agent/ctl/format.h"
 
@@ -109,7 +109,7 @@ void print_hanging(Term *term, json_t *hanging) {
   json_array_foreach (hanging, i, call) {
     int64_t since_us = json_integer_value(json_object_get(call, "since_usec_realtime"));
 
-    print_field(term, i == 0 ? "hangs" : "", "%s: not answered by libvirtd at %s for %s, since %s",
+    print_field(term, i == 0 ? "hanging" : "", "%s: no answer from libvirtd at %s for %s (since %s)",
                 or_dash(json_string_value(json_object_get(call, "call"))),
                 or_dash(json_string_value(json_object_get(call, "libvirt_uri"))),
                 format_duration_ms((now_us - since_us) / 1000).text, format_time(since_us).text);

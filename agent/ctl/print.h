@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tables, and fields with a label. */
+/* Tables and labelled fields. */
 #pragma once
 
 #include "agent/ctl/term.h"
@@ -7,7 +7,7 @@
 #include <glib.h>
 #include <jansson.h>
 
-/* For %s, of what may be absent. */
+/* For %s with a string that may be absent. */
 static inline const char *or_dash(const char *text) {
   return text ? text : "-";
 }
@@ -19,20 +19,20 @@ Table *table_new(const char *const *titles);
 void table_free(Table *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
 
-/* The next cell; a row is full when there are as many as titles. */
+/* Adds the next cell. A row has as many cells as there are titles. */
 void table_add(Table *table, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/* In columns as wide as their widest cell. Nothing is cut: what is printed can be given back to a command. */
+/* Each column is as wide as its widest cell. Nothing is truncated, so cells can be pasted into a command. */
 void table_print(const Table *table, Term *term);
 
 /* "label:      text" */
 void print_field(Term *term, const char *label, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-/* A JSON scalar as a policy's value is written on the command line: "300", "yes", "xbzrle". */
+/* A JSON scalar in the notation of policy values on the command line: "300", "yes", "xbzrle". */
 char *print_value(json_t *value);
 
 /* An array of type HangingCall, or NULL. */
 void print_hanging(Term *term, json_t *hanging);
 
-/* Every key of an object of type Policy, those that the key table knows first. */
+/* Every key of an object of type Policy; those in the key table come first. */
 void print_policy(Term *term, json_t *policy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One line that says how far a job is. Text from facts: no clock, no terminal. */
+/* Progress of a job on one line. Pure text formatting: no clock, no terminal. */
 #include "agent/ctl/progress.h"
 #include "agent/ctl/format.h"
 
@@ -8,10 +8,10 @@
 
 #define BAR_MIN      10
 #define BAR_MAX      30
-#define BAR_STEP     4 /* so that it does not twitch with each digit */
+#define BAR_STEP     4 /* so that it does not jitter with every digit */
 #define NAME_COLUMNS 24
 
-/* Numbers older than this are shown with their age. */
+/* Numbers older than this are marked with their age. */
 #define OLD_MS 3000
 
 static const char *const stage_words[] = {
@@ -37,7 +37,7 @@ const char *progress_doing(const JobView *job) {
   return job->phase == MIG_PHASE_MIGRATING ? stage_words[job->stage] : mig_phase_name(job->phase);
 }
 
-/* In the order of the line. The rank says what stays when there is no room: the lowest. */
+/* In display order. When there is not enough room, the segments with the lowest ranks stay. */
 typedef enum Segment {
   SEGMENT_NAME,
   SEGMENT_PERCENT,
@@ -79,19 +79,19 @@ static char *describe_age(const ProgressInput *input) {
   int64_t age_ms = MAX(input->job->age_ms, 0) + input->received_ms;
 
   if (input->away_ms >= 0)
-    return g_strdup_printf("agent away for %s", format_seconds_of_ms(input->away_ms).text);
+    return g_strdup_printf("agent unreachable for %s", format_seconds_of_ms(input->away_ms).text);
   if (input->job->has_progress && input->job->phase != MIG_PHASE_PENDING && age_ms >= OLD_MS)
     return g_strdup_printf("numbers %s old", format_seconds_of_ms(age_ms).text);
   return NULL;
 }
 
-/* What was foreseen is stale once another way was taken, or the end was asked for. */
+/* The forecast is stale once another way was taken or an abort was requested. */
 static bool is_foreseen(const JobView *job) {
   return job->has_forecast && job->phase == MIG_PHASE_MIGRATING && !job->abort_requested &&
          (job->stage != MIG_STAGE_POST_COPY || job->forecast_way == MIG_STAGE_POST_COPY);
 }
 
-/* The forecast counts from the start of the migration, by the agent's clock, which is this node's. */
+/* The forecast starts with the migration. The agent's clock is this node's clock. */
 static int64_t ends_in_ms(const ProgressInput *input) {
   const JobView *job = input->job;
   int64_t elapsed_ms = job->started_us >= 0
@@ -101,21 +101,21 @@ static int64_t ends_in_ms(const ProgressInput *input) {
   return MAX(job->forecast_total_ms - elapsed_ms, 0);
 }
 
-/* The way is named where it is not what is under way. Once post-copy runs, its pause is over. */
+/* Names the way if it differs from the current stage. Once post-copy runs, its pause is over. */
 static void describe_forecast(const ProgressInput *input, char *ret[SEGMENT_COUNT]) {
   const JobView *job = input->job;
 
   if (job->forecast_way == MIG_STAGE_NONE) {
-    ret[SEGMENT_ENDS] = g_strdup("no permitted way ends it");
+    ret[SEGMENT_ENDS] = g_strdup("no permitted way to complete");
     return;
   }
   if (job->forecast_total_ms >= 0) {
     int64_t left_ms = ends_in_ms(input);
-    g_autofree char *when = left_ms > 0 ? g_strdup_printf("in ~%s", format_seconds_of_ms(left_ms + 999).text)
-                                        : g_strdup("about now");
+    g_autofree char *when =
+        left_ms > 0 ? g_strdup_printf("in ~%s", format_seconds_of_ms(left_ms + 999).text) : g_strdup("soon");
     bool other = job->forecast_way != job->stage;
 
-    ret[SEGMENT_ENDS] = g_strdup_printf("ends %s%s%s", when, other ? " by " : "",
+    ret[SEGMENT_ENDS] = g_strdup_printf("done %s%s%s", when, other ? " by " : "",
                                         other ? progress_way_words(job->forecast_way) : "");
   }
   if (job->forecast_pause_ms >= 0 && job->stage != MIG_STAGE_POST_COPY) {
@@ -124,7 +124,7 @@ static void describe_forecast(const ProgressInput *input, char *ret[SEGMENT_COUN
   }
 }
 
-/* NULL: nothing to say. All but the bar. */
+/* Fills all segments but the bar. NULL: nothing to say. */
 static void describe(const ProgressInput *input, char *ret[SEGMENT_COUNT]) {
   const JobView *job = input->job;
   bool post_copy = job->stage == MIG_STAGE_POST_COPY;
@@ -136,15 +136,15 @@ static void describe(const ProgressInput *input, char *ret[SEGMENT_COUNT]) {
                            : g_strdup(progress_doing(job));
   ret[SEGMENT_AGE] = describe_age(input);
   if (job->phase == MIG_PHASE_PENDING && job->queue_position > 0)
-    ret[SEGMENT_WAITING] = g_strdup_printf("%" G_GINT64_FORMAT ". in the queue: %s", job->queue_position,
-                                           job->pending_message ? job->pending_message : "waits");
+    ret[SEGMENT_WAITING] = g_strdup_printf("#%" G_GINT64_FORMAT " in the queue: %s", job->queue_position,
+                                           job->pending_message ? job->pending_message : "waiting");
   if (job->deadline_us >= 0 && !mig_phase_is_final(job->phase))
     ret[SEGMENT_DEADLINE] = g_strdup_printf(
         "deadline in %s", format_seconds_of_ms(MAX(job->deadline_us - input->now_us, 0) / 1000).text);
   if (!job->has_progress)
     return;
   if (job->iteration > 0 && !post_copy)
-    ret[SEGMENT_ITERATION] = g_strdup_printf("iteration %" G_GINT64_FORMAT, job->iteration);
+    ret[SEGMENT_ITERATION] = g_strdup_printf("pass %" G_GINT64_FORMAT, job->iteration);
   if (job->bandwidth >= 0)
     ret[SEGMENT_RATE] = g_strdup(format_rate(job->bandwidth).text);
   if (job->dirty_rate >= 0 && !post_copy)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a report shows of a job, taken out of the reply to GetHistory once. */
+/* The contents of a report, parsed from the reply to GetHistory. */
 #include "agent/ctl/report.h"
 #include "agent/ctl/format.h"
 #include "agent/ctl/progress.h"
 
 #include <string.h>
 
-/* An axis has a length, however short a migration was. */
+/* However short the migration was, the time axis needs a length. */
 #define END_MIN_S 0.1
 
 const ReportPoint *report_point(const Report *report, size_t i) {
@@ -62,7 +62,7 @@ static void read_points(json_t *samples, Report *report) {
 
     point.begin_s = point.end_s - number_or_zero(sample, "span_ms") / 1000;
     point.remaining_max = MAX(point.remaining_max, point.remaining);
-    /* An agent would not send that; nothing below has to fear it. */
+    /* No agent sends overlapping points. Drop them, since the code below relies on the order. */
     if (point.begin_s < before_s - 0.0005 || point.end_s < before_s)
       continue;
     before_s = point.end_s;
@@ -75,7 +75,7 @@ static void read_points(json_t *samples, Report *report) {
   }
 }
 
-/* A migration begins with all of the memory. */
+/* A migration starts with all of the memory remaining. */
 static void find_first(Report *report) {
   double total = (double)MAX(report->job.memory_total, 0) + (double)MAX(report->job.disk_total, 0);
   const ReportPoint *first;
@@ -136,7 +136,7 @@ static int compare_bands(gconstpointer a, gconstpointer b) {
   return (x->begin_s > y->begin_s) - (x->begin_s < y->begin_s);
 }
 
-/* What was read says what stage it was. Events say it where nothing was read: a switch to post-copy just before the end. */
+/* Samples have the stage. Where there are none, events do: for example, a switch to post-copy just before the end. */
 static void read_bands(json_t *events, Report *report) {
   g_autoptr(GArray) seen = g_array_new(FALSE, FALSE, sizeof(ReportBand));
   json_t *event;
@@ -243,7 +243,7 @@ char *report_title(const Report *report) {
 
   g_string_printf(text, "%s to %s: ", job->domain, job_view_target(job));
   if (job->phase == MIG_PHASE_SUCCEEDED) {
-    g_string_append(text, "moved");
+    g_string_append(text, "migrated");
     if (job->total_time_ms >= 0)
       g_string_append_printf(text, " in %s", format_duration_ms(job->total_time_ms).text);
     if (job->downtime_ms >= 0)

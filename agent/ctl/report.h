@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a report shows of a job, taken out of the reply to GetHistory once. */
+/* The contents of a report, parsed from the reply to GetHistory. */
 #pragma once
 
 #include "agent/ctl/format.h"
@@ -7,10 +7,10 @@
 
 #include <glib.h>
 
-/* Instead of a chart of a report without points. */
-#define REPORT_NO_READINGS "Nothing was read of this migration while it ran, so there are no curves."
+/* Shown instead of a chart if a report has no points. */
+#define REPORT_NO_READINGS "No data was recorded while this migration ran, so there is no chart."
 
-/* All times are seconds since the start of the migration; bytes and bytes per second as they are. */
+/* Times are in seconds since the start of the migration, sizes in bytes, rates in bytes per second. */
 typedef struct ReportPoint {
   double begin_s, end_s;
   double remaining, remaining_max; /* memory and disks */
@@ -25,25 +25,25 @@ typedef struct ReportBand {
   double begin_s, end_s;
 } ReportBand;
 
-/* Something that was decided, asked for or that got in the way. */
+/* A decision, a request or an incident. */
 typedef struct ReportMark {
   double at_s;
-  const char *text; /* of the reply */
+  const char *text; /* belongs to the reply */
 } ReportMark;
 
 typedef struct Report {
   JobView job;
-  bool started;           /* else there is nothing below */
+  bool started;           /* if not, everything below is empty */
   GArray *points;         /* ReportPoint, oldest first */
-  GArray *bands;          /* ReportBand: without a gap from 0 to end_s, or none */
+  GArray *bands;          /* ReportBand: contiguous from 0 to end_s, or empty */
   GArray *marks;          /* ReportMark, oldest first */
-  double end_s;           /* of the job, or of what is known so far; above 0 */
-  double remaining_first; /* at 0: all of it, where that is known */
+  double end_s;           /* end of the job, or of what is known so far; above 0 */
+  double remaining_first; /* remaining bytes at time 0: everything, if known */
   double remaining_max, bandwidth_max, dirty_rate_max, throttle_max;
   bool has_disks;
 } Report;
 
-/* False: the reply has no job that can be understood. Its strings are borrowed by *ret. */
+/* False: the reply contains no valid job. *ret borrows strings from the reply. */
 bool report_read(json_t *reply, Report *ret);
 void report_clear(Report *report);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Report, report_clear)
@@ -52,18 +52,18 @@ const ReportPoint *report_point(const Report *report, size_t i);
 const ReportBand *report_band(const Report *report, size_t i);
 const ReportMark *report_mark(const Report *report, size_t i);
 
-/* Does the point begin where the one before it ended? Else nobody looked in between. */
+/* Whether the point begins where the previous one ended. If not, there is a gap in the data. */
 bool report_follows_on(const Report *report, size_t i);
 
-/* "pre-copy 2.3 s, post-copy 1.8 s": how long each stage took, in the order in which they came; to be freed. */
+/* "pre-copy 2.3 s, post-copy 1.8 s": the duration of each stage, in order; to be freed. */
 char *report_stages(const Report *report);
 
 /* Since the start of the migration: "0.0 s", "2.3 s", "4 min 05 s". */
 FormatText report_format_time(double at_s);
 
-/* "web1 to kvm2: moved in 8.4 s, downtime 85 ms"; to be freed. */
+/* "web1 to kvm2: migrated in 8.4 s, downtime 85 ms"; to be freed. */
 char *report_title(const Report *report);
 
-/* Which job, when it began, how large it is and how much moved: "job 0123abcd, started …, 256 MiB of memory, 368 MiB
- * transferred, 4 passes"; to be freed. */
+/* Job, start, size and amount of data: "job 0123abcd, started …, 256 MiB of memory, 368 MiB transferred, 4 passes"; to be
+ * freed. */
 char *report_subtitle(const Report *report);

@@ -40,9 +40,9 @@ ExitStatus ctl_run(Ctl *ctl, int argc, char **argv) {
   ExitStatus status = run_options(ctl, argc, argv);
 
   options_clear(&ctl->options);
-  /* A full disk behind a redirection must not look like success. */
+  /* Output redirected to a full disk must not look like success. */
   if ((fflush(ctl->term.out) != 0 || ferror(ctl->term.out)) && status == EXIT_DONE) {
-    term_error(&ctl->term, "The output cannot be written.");
+    term_error(&ctl->term, "Cannot write the output.");
     status = EXIT_INTERNAL;
   }
   return status;

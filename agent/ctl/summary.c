@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a finished job ended, in words. */
+/* The outcome of a finished job in words. */
 #include "agent/ctl/findings.h"
 #include "agent/ctl/follow.h"
 #include "agent/ctl/format.h"
@@ -12,9 +12,9 @@ typedef struct Whereabouts {
 } Whereabouts;
 
 static const Whereabouts whereabouts[] = {
-    {"source", "runs on at the source"},
-    {"target", "runs at the target"},
-    {"none", "runs at neither end"},
+    {"source", "is still running on the source"},
+    {"target", "is running on the target"},
+    {"none", "is running on neither end"},
 };
 
 char *follow_whereabouts(const JobView *job) {
@@ -22,7 +22,7 @@ char *follow_whereabouts(const JobView *job) {
     if (g_strcmp0(job->running_at, whereabouts[i].running_at) == 0)
       return g_strdup_printf("%s %s.", job->domain, whereabouts[i].text);
   }
-  return g_strdup_printf("Where %s runs is not known: look at both ends before you start it anywhere.",
+  return g_strdup_printf("It is not known where %s is running: check both ends before you start it anywhere.",
                          job->domain);
 }
 
@@ -30,19 +30,19 @@ static void print_numbers(Term *term, const JobView *job) {
   g_autoptr(GString) text = g_string_new(NULL);
 
   if (job->total_time_ms >= 0)
-    g_string_append_printf(text, ", %s in all", format_duration_ms(job->total_time_ms).text);
+    g_string_append_printf(text, ", %s in total", format_duration_ms(job->total_time_ms).text);
   if (job->downtime_ms >= 0)
     g_string_append_printf(text, ", downtime %s", format_duration_ms(job->downtime_ms).text);
   if (job->transferred_bytes >= 0)
     g_string_append_printf(text, ", %s transferred", format_bytes(job->transferred_bytes).text);
   if (job->iteration > 0)
-    g_string_append_printf(text, ", %" G_GINT64_FORMAT " iteration%s", job->iteration,
-                           job->iteration == 1 ? "" : "s");
+    g_string_append_printf(text, ", %" G_GINT64_FORMAT " pass%s", job->iteration,
+                           job->iteration == 1 ? "" : "es");
   if (text->len > 0)
     term_print(term, "  %s.\n", text->str + 2);
 }
 
-/* Of findings, the message of a refused job is all blockers in one. */
+/* The failure message of a refused job consists of all blockers. */
 static bool is_of_findings(const char *message, json_t *findings) {
   const char *code = json_string_of(json_array_get(findings, 0), "code");
 
@@ -70,18 +70,17 @@ static void print_failure(Term *term, const JobView *job) {
   term_print(term, "\n");
   print_reason(term, job);
   if (job->libvirt_message)
-    term_print(term, "  libvirt says: %s (code %" G_GINT64_FORMAT ")\n", job->libvirt_message,
-               job->libvirt_code);
+    term_print(term, "  libvirt: %s (code %" G_GINT64_FORMAT ")\n", job->libvirt_message, job->libvirt_code);
 }
 
-/* Of a domain that was to come to this node: where it is, its source knows. */
+/* For an incoming domain that did not arrive, only its source knows where it is. */
 static void print_incoming(Term *term, const JobView *job) {
   if (job->phase == MIG_PHASE_SUCCEEDED) {
-    term_print(term, "%s came, and runs at this node now.\n", job->domain);
+    term_print(term, "%s has arrived and is now running on this node.\n", job->domain);
     print_numbers(term, job);
     return;
   }
-  term_print(term, "%s did not come to this node.\n", job->domain);
+  term_print(term, "%s did not arrive on this node.\n", job->domain);
   print_failure(term, job);
   if (job->evidence && *job->evidence)
     term_print(term, "  seen: %s\n", job->evidence);
@@ -97,14 +96,14 @@ void follow_summary(Term *term, const JobView *job) {
   if (job->phase == MIG_PHASE_SUCCEEDED) {
     if (g_strcmp0(job->running_at, "unknown") == 0)
       term_print(term,
-                 "%s moved to %s, and is not there any more: it was shut down, or somebody moved it on.\n",
+                 "%s was migrated to %s, but is no longer there: it was shut down or migrated onward.\n",
                  job->domain, job_view_target(job));
     else
-      term_print(term, "%s runs at %s now.\n", job->domain, job_view_target(job));
+      term_print(term, "%s is now running on %s.\n", job->domain, job_view_target(job));
     print_numbers(term, job);
     return;
   }
-  term_print(term, "The move of %s to %s %s. %s\n", job->domain, job_view_target(job),
+  term_print(term, "The migration of %s to %s %s. %s\n", job->domain, job_view_target(job),
              job->phase == MIG_PHASE_ABORTED ? "was aborted" : "failed", where);
   print_failure(term, job);
   print_numbers(term, job);

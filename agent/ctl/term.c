@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where text goes: a terminal with one line that is drawn over, or a plain stream. */
+/* Output: a terminal with a progress line that is redrawn, or a plain stream. */
 #include "agent/ctl/term.h"
 #include "agent/ctl/format.h"
 
@@ -59,7 +59,7 @@ void term_error(Term *term, const char *format, ...) {
 }
 
 void term_print_json(Term *term, json_t *json) {
-  /* ENSURE_ASCII also keeps a domain's name from steering the terminal. */
+  /* ENSURE_ASCII also keeps control characters in domain names away from the terminal. */
   json_dumpf(json, term->out, JSON_COMPACT | JSON_ENSURE_ASCII);
   fputc('\n', term->out);
   fflush(term->out);

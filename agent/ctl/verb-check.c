@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl check: what keeps a domain from moving, all of it at once. */
+/* handoffctl check: everything that prevents a migration. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/findings.h"
 
@@ -8,7 +8,7 @@ static void add_count(GString *text, unsigned n, const char *what) {
     g_string_append_printf(text, "%s %u %s%s", text->len > 0 ? "," : ":", n, what, n == 1 ? "" : "s");
 }
 
-/* Waiting cures nothing as long as one is there that it does not. */
+/* Waiting helps only if every blocker is transient. */
 static void print_answer(Ctl *ctl, bool can_move, const FindingsCount *count) {
   g_autoptr(GString) text = g_string_new(NULL);
 
@@ -16,8 +16,8 @@ static void print_answer(Ctl *ctl, bool can_move, const FindingsCount *count) {
   add_count(text, count->warnings, "warning");
   if (count->transient > 0 && count->transient == count->blockers)
     g_string_append(text, "; waiting may help");
-  term_print(&ctl->term, "%s %s to %s%s.\n", ctl->options.args[0], can_move ? "can move" : "cannot move",
-             ctl->options.args[1], text->str);
+  term_print(&ctl->term, "%s %s to %s%s.\n", ctl->options.args[0],
+             can_move ? "can be migrated" : "cannot be migrated", ctl->options.args[1], text->str);
 }
 
 static void print_check(Ctl *ctl, json_t *findings, bool can_move) {
@@ -32,7 +32,7 @@ static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
   g_auto(Failure) failure = {0};
 
   if (!json_is_array(findings) || !json_is_boolean(can_move)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "Check gave no answer that can be understood.");
+    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply to Check is not valid.");
     return failure_report(&failure, &ctl->term, ctl->options.json);
   }
   if (ctl->options.json)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl cordon and uncordon: keep new work away from this node, or let it in again. */
+/* handoffctl cordon and uncordon: make this node refuse new work, or accept it again. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/failure.h"
 
@@ -22,9 +22,9 @@ ExitStatus verb_cordon(Ctl *ctl) {
 
   /* s*: absent when NULL. */
   return change(ctl, "io.handoffd.Agent.Cordon", json_pack("{s:s*}", "reason", reason),
-                "This node takes no new work now; what was accepted before goes on.");
+                "This node no longer accepts new work; jobs accepted earlier continue.");
 }
 
 ExitStatus verb_uncordon(Ctl *ctl) {
-  return change(ctl, "io.handoffd.Agent.Uncordon", json_object(), "This node takes work again.");
+  return change(ctl, "io.handoffd.Agent.Uncordon", json_object(), "This node accepts new work again.");
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl drain: empties this node, and follows that. */
+/* handoffctl drain: empties this node, and follows the drain. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/drainview.h"
 #include "agent/ctl/failure.h"
 #include "agent/ctl/interrupt.h"
 
-/* So often a signal that slipped in before a wait is seen. */
+/* How soon a signal that arrived just before a wait is noticed. */
 #define TICK_MS 250
 
-/* Without a terminal, progress is told so often. */
+/* How often progress is printed without a terminal. */
 #define LINE_INTERVAL_MS 10000
 
 typedef struct Following {
@@ -24,9 +24,9 @@ static int64_t now_ms(void) {
 
 static ExitStatus say_detached(Ctl *ctl) {
   if (!ctl->options.json)
-    term_print(&ctl->term, "Detached; the drain goes on.\n"
+    term_print(&ctl->term, "Detached; the drain continues.\n"
                            "  follow it: handoffctl drain\n"
-                           "  end it:    handoffctl drain --abort\n");
+                           "  abort it:  handoffctl drain --abort\n");
   return EXIT_DONE;
 }
 
@@ -40,8 +40,8 @@ static json_t *parameters_of(const Options *options) {
                    "policy", ctl_policy_json(&options->policy), "request_key", options->request_key);
 }
 
-/* The first answer of Drain says that it is on stable storage. Who follows it from there on does so by WatchDrain, which
- * begins nothing, should the agent be away for a while. */
+/* The first reply to Drain says that the drain is on stable storage. From then on it is followed by WatchDrain, which
+ * starts nothing should the agent go away for a while. */
 static bool begin(Ctl *ctl, Failure *failure) {
   g_autoptr(Stream) stream = stream_new(ctl, "io.handoffd.Agent.Drain", parameters_of(&ctl->options));
 
@@ -60,7 +60,7 @@ static bool begin(Ctl *ctl, Failure *failure) {
     case STREAM_INTERRUPTED:
       failure_set_signal(
           failure, interrupt_pending(),
-          "the agent has not answered yet. If it accepted the drain, that goes on: handoffctl drain");
+          "the agent has not answered yet. If it accepted the drain, the drain continues: handoffctl drain");
       return false;
     case STREAM_FAILED:
       return false;
@@ -76,14 +76,14 @@ static bool abort_it(Ctl *ctl, Failure *failure) {
   if (ctl->options.json && ctl->options.detach)
     term_print_json(&ctl->term, reply);
   else if (!ctl->options.json)
-    term_print(&ctl->term, "No more moves are started; those under way go on to their end.\n");
+    term_print(&ctl->term, "No more migrations will be started; those in progress continue.\n");
   json_decref(reply);
   return true;
 }
 
 static void tell_progress(Following *following) {
   Term *term = &following->ctl->term;
-  /* One column stays free: a terminal wraps when the last one is written. */
+  /* Leave one column free: terminals wrap when the last one is written. */
   g_autofree char *text =
       drain_view_progress(following->view, term->redraws ? MAX(term_width(term), 2) - 1 : 0);
 
@@ -101,7 +101,7 @@ static bool take_reply(Following *following, json_t *parameters, Failure *failur
 
   if (!drain_view_take(following->view, parameters, ctl->options.json ? NULL : &ctl->term)) {
     failure_set_own(failure, FAILURE_PROTOCOL,
-                    "WatchDrain gave no drain that can be understood, or another one than before.");
+                    "the reply to WatchDrain contains no valid drain, or a different one than before.");
     return false;
   }
   if (ctl->options.json) {
@@ -109,7 +109,7 @@ static bool take_reply(Following *following, json_t *parameters, Failure *failur
     return true;
   }
   if (following->away_told)
-    term_error(&ctl->term, "The agent is back.");
+    term_error(&ctl->term, "Reconnected to the agent.");
   following->away_told = false;
   if (!drain_view_is_over(following->view))
     tell_progress(following);
@@ -121,9 +121,10 @@ static void note_away(Following *following, int64_t away_ms) {
   if (following->ctl->options.json)
     return;
   if (away_ms >= 0 && !following->away_told)
-    term_error(&following->ctl->term,
-               "The agent went away; what is under way goes on. Looking for the agent for %d s.",
-               STREAM_RECONNECT_MS / 1000);
+    term_error(
+        &following->ctl->term,
+        "Lost the connection to the agent; migrations in progress continue. Reconnecting for up to %d s.",
+        STREAM_RECONNECT_MS / 1000);
   following->away_told = away_ms >= 0;
   if (away_ms < 0)
     tell_progress(following);
@@ -149,13 +150,13 @@ static bool follow(Following *following, Failure *failure) {
       note_away(following, stream_away_ms(stream));
       break;
     case STREAM_INTERRUPTED:
-      failure_set_signal(failure, interrupt_pending(), "no longer watching; the drain goes on.");
+      failure_set_signal(failure, interrupt_pending(), "no longer watching; the drain continues.");
       return false;
     case STREAM_FAILED:
       return false;
     }
     if (term_is_broken(&ctl->term)) {
-      failure_set_own(failure, FAILURE_OUTPUT, "What is under way goes on.");
+      failure_set_own(failure, FAILURE_OUTPUT, "Migrations in progress continue.");
       return false;
     }
   }

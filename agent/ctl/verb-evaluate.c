@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl evaluate: what the next start of domains would change, and what brings it in before that. */
+/* handoffctl evaluate: what the next start of a domain would change, and how to apply it earlier. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/jobview.h"
 #include "agent/ctl/print.h"
 
 #include <string.h>
 
-/* In the order in which they are printed. */
+/* In display order. */
 static const struct {
   const char *name; /* as in the interface */
   const char *words;
 } remedies[] = {
-    {"hotplug", "can be set while it runs"},
-    {"migration", "a migration would bring in"},
-    {"restart", "would take a shutdown and a start"},
+    {"hotplug", "can be applied while it runs"},
+    {"migration", "can be applied by a migration"},
+    {"restart", "only by a shutdown and a start"},
 };
 
 static bool has_remedy(json_t *change, const char *name) {
@@ -52,7 +52,7 @@ static void print_changes(Term *term, const char *name, json_t *changes, int64_t
     if (n > 0)
       g_string_append_printf(text, "%s %u %s", text->len > 0 ? "," : ":", n, remedies[r].words);
   }
-  term_print(term, "The next start of %s would change %" G_GINT64_FORMAT " thing%s%s.\n", name, total,
+  term_print(term, "The next start of %s would apply %" G_GINT64_FORMAT " change%s%s.\n", name, total,
              total == 1 ? "" : "s", text->str);
   for (size_t r = 0; r < G_N_ELEMENTS(remedies); r++)
     json_array_foreach (changes, i, change)
@@ -68,11 +68,11 @@ static void print_domain(Term *term, json_t *evaluation) {
   int64_t total = json_int_of(evaluation, "changes_total");
 
   if (error)
-    term_print(term, "%s could not be looked at: %s\n", name, error);
+    term_print(term, "%s could not be evaluated: %s\n", name, error);
   else if (!json_is_true(json_object_get(evaluation, "running")))
-    term_print(term, "%s does not run: its next start brings in all that it is defined with.\n", name);
+    term_print(term, "%s is not running: its next start applies its whole definition.\n", name);
   else if (!json_is_true(json_object_get(evaluation, "persistent")))
-    term_print(term, "%s is not defined here, and so has no next start.\n", name);
+    term_print(term, "%s is a transient domain, so it has no next start.\n", name);
   else if (total == 0)
     term_print(term, "The next start of %s would change nothing.\n", name);
   else
@@ -94,9 +94,8 @@ static void print_all(Term *term, json_t *domains) {
     print_domain(term, evaluation);
     n++;
   }
-  term_print(term, "Of %zu domain%s that run%s here, the next start would change %u.\n",
-             json_array_size(domains), json_array_size(domains) == 1 ? "" : "s",
-             json_array_size(domains) == 1 ? "s" : "", n);
+  term_print(term, "The next start would change %u of %zu running domain%s.\n", n, json_array_size(domains),
+             json_array_size(domains) == 1 ? "" : "s");
 }
 
 static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
@@ -105,7 +104,7 @@ static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
   g_auto(Failure) failure = {0};
 
   if (!json_is_array(domains) || (domain && json_array_size(domains) != 1)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "Evaluate gave no answer that can be understood.");
+    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply to Evaluate is not valid.");
     return failure_report(&failure, &ctl->term, ctl->options.json);
   }
   if (ctl->options.json)

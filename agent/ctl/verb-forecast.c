@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl forecast: how a move would go, before anything moves. */
+/* handoffctl forecast: how a migration would go, without starting it. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/format.h"
 #include "agent/ctl/jobview.h"
 #include "agent/ctl/print.h"
 #include "agent/ctl/progress.h"
 
-/* The agent measures the guest for about 4 s, and may have to wait for libvirt before. */
+/* The agent measures the guest for about 4 s, and may have to wait for libvirt first. */
 G_STATIC_ASSERT(CALL_TIMEOUT_MS >= 20000);
 
-/* The message has every way, with "; " between them: a line for each. */
+/* The message lists the ways, separated by "; ": print one per line. */
 static void print_ways(Term *term, const char *message) {
   g_auto(GStrv) ways = g_strsplit(message, "; ", -1);
 
@@ -31,15 +31,16 @@ static void print_forecast(Ctl *ctl, json_t *reply, MigStage way, bool meets_pol
   int64_t total_ms = json_int_of(reply, "total_time_ms"), pause_ms = json_int_of(reply, "pause_ms");
 
   if (way == MIG_STAGE_NONE) {
-    term_print(term, "No permitted way ends a move of %s to %s.\n", domain, target);
+    term_print(term, "No permitted way completes a migration of %s to %s.\n", domain, target);
   } else {
-    term_print(term, "%s would move to %s by %s in about %s, and be silent for about %s.\n", domain, target,
-               progress_way_words(way), format_duration_ms(total_ms).text, format_duration_ms(pause_ms).text);
+    term_print(term, "%s would be migrated to %s by %s in about %s, with a pause of about %s.\n", domain,
+               target, progress_way_words(way), format_duration_ms(total_ms).text,
+               format_duration_ms(pause_ms).text);
     print_field(term, "way", "%s", progress_way_words(way));
     print_field(term, "total time", "%s", format_duration_ms(total_ms).text);
     print_field(term, "pause", "%s", format_duration_ms(pause_ms).text);
   }
-  print_field(term, "floor", "%s: no pause of pre-copy is shorter on this link",
+  print_field(term, "floor", "%s: the shortest pause of pre-copy on this link",
               format_duration_ms(json_int_of(reply, "floor_ms")).text);
   print_deadline(term, json_int_of(reply, "deadline_ms"));
   print_field(term, "dirty rate", "%s", format_rate(json_int_of(reply, "dirty_rate_bytes_per_s")).text);
@@ -69,7 +70,7 @@ static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
   g_auto(Failure) failure = {0};
 
   if (way == MIG_ENUM_UNKNOWN || !json_is_boolean(meets_policy)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "Forecast gave none that can be understood.");
+    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply to Forecast is not valid.");
     return failure_report(&failure, &ctl->term, ctl->options.json);
   }
   if (ctl->options.json)
@@ -87,7 +88,7 @@ ExitStatus verb_forecast(Ctl *ctl) {
   bool ok;
 
   if (!options->json && ctl->term.redraws)
-    term_draw(&ctl->term, "Measuring what the guest writes, for some seconds.");
+    term_draw(&ctl->term, "Measuring the guest's dirty rate for a few seconds...");
   ok = ctl_call(ctl, "io.handoffd.Agent.Forecast", parameters_of(options), &reply, &failure);
   term_clear(&ctl->term);
   if (!ok)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl list, show and tune: jobs as they are. */
+/* handoffctl list, show and tune: the state of jobs. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/findings.h"
 #include "agent/ctl/follow.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Without --all: of the finished ones, as many as one takes in at a glance. */
+/* Number of finished jobs shown without --all. */
 #define FINISHED_SHOWN 20
 
 static bool phase_of(json_t *job, MigPhase *ret) {
@@ -22,7 +22,7 @@ static bool phase_of(json_t *job, MigPhase *ret) {
   return true;
 }
 
-/* "2. OUTGOING_LIMIT until 12:34:56"; NULL: it does not wait. */
+/* "#2 OUTGOING_LIMIT until 12:34:56"; NULL: the job is not waiting. */
 static char *waits_of(json_t *job) {
   const char *reason = json_string_of(job, "pending_reason");
   int64_t position = json_int_of(job, "queue_position");
@@ -31,7 +31,7 @@ static char *waits_of(json_t *job) {
 
   if (!reason || position <= 0)
     return NULL;
-  return g_strdup_printf("%d. %s%s%s", (int)position, reason, until_us > 0 ? " until " : "",
+  return g_strdup_printf("#%d %s%s%s", (int)position, reason, until_us > 0 ? " until " : "",
                          until_us <= 0 ? ""
                          : soon        ? format_clock(until_us).text
                                        : format_time(until_us).text);
@@ -62,7 +62,7 @@ static void add_summary(Table *table, json_t *job, MigPhase phase) {
   table_add(table, "%s", format_duration_ms(json_int_of(job, "downtime_ms")).text);
 }
 
-/* Those that wait stand as they wait. */
+/* Sorts waiting jobs by their position in the queue. */
 static int compare_positions(gconstpointer a, gconstpointer b) {
   int64_t one = json_int_of(*(json_t *const *)a, "queue_position");
   int64_t other = json_int_of(*(json_t *const *)b, "queue_position");
@@ -70,10 +70,10 @@ static int compare_positions(gconstpointer a, gconstpointer b) {
   return (one > other) - (one < other);
 }
 
-/* The agent gives them oldest first. Of those that move that is the order here as well, then come those that wait; of the
- * finished ones the newest matter. */
+/* The agent returns the oldest first. Active jobs are printed in this order, then the queue, then the finished jobs,
+ * newest first. */
 static void print_list(Ctl *ctl, json_t *jobs) {
-  static const char *const titles[] = {"JOB",  "DOMAIN",  "TARGET", "PHASE",    "STAGE/WAITS/CAUSE",
+  static const char *const titles[] = {"JOB",  "DOMAIN",  "TARGET", "PHASE",    "STAGE/QUEUE/CAUSE",
                                        "DONE", "CREATED", "TIME",   "DOWNTIME", NULL};
   g_autoptr(Table) table = table_new(titles);
   g_autoptr(GPtrArray) waiting = g_ptr_array_new();
@@ -102,7 +102,8 @@ static void print_list(Ctl *ctl, json_t *jobs) {
   }
   table_print(table, &ctl->term);
   if (!ctl->options.all && finished > FINISHED_SHOWN)
-    term_print(&ctl->term, "%zu older ones: handoffctl list --all\n", finished - FINISHED_SHOWN);
+    term_print(&ctl->term, "%zu older jobs not shown; see handoffctl list --all\n",
+               finished - FINISHED_SHOWN);
 }
 
 ExitStatus verb_list(Ctl *ctl) {
@@ -131,14 +132,14 @@ ExitStatus verb_list(Ctl *ctl) {
   return EXIT_DONE;
 }
 
-/* A job of the target's side. */
+/* A job on the target's side. */
 static void print_incoming(Term *term, const JobView *job) {
   json_t *lease = json_object_get(job->json, "lease");
 
-  print_field(term, "comes from", "%s", job->source ? job->source : "a node that did not announce it");
+  print_field(term, "source", "%s", job->source ? job->source : "unknown (not announced)");
   print_field(term, "target", "this node (%s)", job_view_target(job));
   if (lease)
-    print_field(term, "lease", "%s set aside; if nothing has come by then, until %s",
+    print_field(term, "lease", "%s reserved; expires at %s unless the domain arrives",
                 format_bytes(json_int_of(lease, "memory_bytes")).text,
                 format_time(json_int_of(lease, "expires_usec_realtime")).text);
 }
@@ -158,7 +159,7 @@ static void print_caller(Term *term, json_t *caller) {
   const char *unit = json_string_of(caller, "unit"), *comm = json_string_of(caller, "comm");
 
   if (caller)
-    print_field(term, "asked by",
+    print_field(term, "requested by",
                 "uid %" G_GINT64_FORMAT ", gid %" G_GINT64_FORMAT ", pid %" G_GINT64_FORMAT "%s%s%s%s",
                 json_int_of(caller, "uid"), json_int_of(caller, "gid"), json_int_of(caller, "pid"),
                 unit ? ", " : "", unit ? unit : "", comm ? ", " : "", comm ? comm : "");
@@ -177,24 +178,24 @@ static void print_times(Term *term, const JobView *job) {
 
 static void print_forecast(Term *term, const JobView *job) {
   if (job->forecast_way == MIG_STAGE_NONE)
-    print_field(term, "forecast", "no permitted way ends it; pre-copy's shortest pause would be %s",
+    print_field(term, "forecast", "no permitted way to complete; shortest pause of pre-copy %s",
                 format_duration_ms(job->forecast_floor_ms).text);
   else
-    print_field(term, "forecast", "ends by %s, %s in all, pause %s; pre-copy's shortest would be %s",
+    print_field(term, "forecast", "completes by %s, %s in total, pause %s; shortest pause of pre-copy %s",
                 progress_way_words(job->forecast_way), format_duration_ms(job->forecast_total_ms).text,
                 format_duration_ms(job->forecast_pause_ms).text,
                 format_duration_ms(job->forecast_floor_ms).text);
 }
 
 static void print_pending(Term *term, const JobView *job) {
-  print_field(term, "waits for", "%s: %s", or_dash(job->pending_reason), job->pending_message);
+  print_field(term, "waiting for", "%s: %s", or_dash(job->pending_reason), job->pending_message);
   if (job->direction == MIG_DIRECTION_INCOMING)
     return;
   if (job->held_since_us >= 0)
     print_field(term, "held since", "%s", format_time(job->held_since_us).text);
-  print_field(term, "queue", "%" G_GINT64_FORMAT ". in it, waits since %s, %s%s", MAX(job->queue_position, 0),
-              format_time(job->pending_since_us).text,
-              job->pending_until_us >= 0 ? "fails at " : "without a limit",
+  print_field(term, "queue", "position %" G_GINT64_FORMAT ", waiting since %s, %s%s",
+              MAX(job->queue_position, 0), format_time(job->pending_since_us).text,
+              job->pending_until_us >= 0 ? "times out at " : "no timeout",
               job->pending_until_us >= 0 ? format_time(job->pending_until_us).text : "");
 }
 
@@ -204,7 +205,7 @@ static char *seconds_from_now(int64_t time_us, int64_t now_us) {
   return g_strdup_printf(time_us > now_us ? "in %s" : "%s ago", format_duration_ms(ms).text);
 }
 
-/* What holds it up, and what is being tried. */
+/* What holds up the job, and what is being tried. */
 static void print_recovery(Term *term, const JobView *job) {
   int64_t now_us = g_get_real_time();
   g_autofree char *tried = NULL, *again = NULL;
@@ -218,10 +219,10 @@ static void print_recovery(Term *term, const JobView *job) {
     return;
   tried = seconds_from_now(job->recovery_tried_us, now_us);
   again = job->recovery_again_us > now_us ? seconds_from_now(job->recovery_again_us, now_us) : NULL;
-  print_field(term, "tried", "%" G_GINT64_FORMAT " time%s to resume the post-copy, last %s%s%s%s%s",
+  print_field(term, "attempts", "%" G_GINT64_FORMAT " attempt%s to resume post-copy, last one %s%s%s%s%s",
               job->recovery_tries, job->recovery_tries == 1 ? "" : "s", tried,
               job->recovery_error ? ": " : "", job->recovery_error ? job->recovery_error : "",
-              again ? "; again at the soonest " : "", again ? again : "");
+              again ? "; next attempt " : "", again ? again : "");
 }
 
 static void print_state(Term *term, const JobView *job) {
@@ -285,11 +286,11 @@ static void print_job(Ctl *ctl, const JobView *job) {
   if (job->request_key)
     print_field(term, "request key", "%s", job->request_key);
   if (job->policy_name)
-    print_field(term, "policy", "%s, as asked for", job->policy_name);
+    print_field(term, "policy", "%s, as requested", job->policy_name);
   if (job->policy_matched)
-    print_field(term, "policy", "%s, chosen for the domain", job->policy_matched);
+    print_field(term, "policy", "%s, chosen by Match=", job->policy_matched);
   print_policy(term, json_object_get(job->json, "policy"));
-  /* Blockers of one that is over are among its last words. */
+  /* The summary of a finished job includes its blockers. */
   findings_print(term, json_object_get(job->json, "findings"), mig_phase_is_final(job->phase));
   print_events(term, json_object_get(job->json, "events"));
   if (mig_phase_is_final(job->phase))
@@ -310,7 +311,7 @@ ExitStatus verb_show(Ctl *ctl) {
   } else if (job_view_read(json_object_get(reply, "job"), &job)) {
     print_job(ctl, &job);
   } else {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "Get gave no job that can be understood.");
+    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply to Get contains no valid job.");
     status = failure_report(&failure, &ctl->term, false);
   }
   json_decref(reply);
@@ -330,7 +331,7 @@ ExitStatus verb_tune(Ctl *ctl) {
   if (options->json) {
     term_print_json(&ctl->term, reply);
   } else {
-    /* What holds now, of the keys that were named. */
+    /* The current values of the keys that were given. */
     json_t *named = ctl_policy_json(&options->policy);
 
     policy = json_object_get(json_object_get(reply, "job"), "policy");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl prepare and release, at a target: a place for a domain that is to come, and giving it back. */
+/* handoffctl prepare and release, on a target: obtain and release a lease for an incoming domain. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/format.h"
 #include "agent/ctl/jobview.h"
@@ -26,26 +26,26 @@ static void print_lease(Term *term, json_t *reply, const JobView *job) {
   size_t i;
 
   if (!lease) {
-    /* Of a key that was used before. */
-    term_print(term, "Lease %s: %s; it is over.\n", job->id, mig_phase_name(job->phase));
+    /* The request key was used before. */
+    term_print(term, "Lease %s has ended: %s.\n", job->id, mig_phase_name(job->phase));
     return;
   }
-  term_print(term, "Lease %s: a place for %s%s.\n", job->id, job->domain,
-             json_is_false(json_object_get(reply, "created")) ? ", as asked for before with this request key"
+  term_print(term, "Lease %s: room reserved for %s%s.\n", job->id, job->domain,
+             json_is_false(json_object_get(reply, "created")) ? ", as requested earlier with this request key"
                                                               : "");
-  print_field(term, "until", "%s", format_time(json_int_of(lease, "expires_usec_realtime")).text);
-  print_field(term, "memory", "%s set aside", format_bytes(json_int_of(lease, "memory_bytes")).text);
+  print_field(term, "expires", "%s", format_time(json_int_of(lease, "expires_usec_realtime")).text);
+  print_field(term, "memory", "%s reserved", format_bytes(json_int_of(lease, "memory_bytes")).text);
   json_array_foreach (json_object_get(lease, "images"), i, image)
-    print_field(term, i == 0 ? "made" : "", "%s (%s)", or_dash(json_string_of(image, "path")),
+    print_field(term, i == 0 ? "created" : "", "%s (%s)", or_dash(json_string_of(image, "path")),
                 format_bytes(json_int_of(image, "capacity_bytes")).text);
   json_array_foreach (json_object_get(job->json, "findings"), i, finding)
     print_field(term, "warning", "%s: %s", or_dash(json_string_of(finding, "code")),
                 or_dash(json_string_of(finding, "seen")));
-  print_field(term, "send it", "handoffctl migrate %s %s%s%s", job->domain,
+  print_field(term, "migrate it", "handoffctl migrate %s %s%s%s", job->domain,
               or_dash(json_string_of(lease, "libvirt_uri")), migrate_uri ? " --migrate-uri " : "",
               migrate_uri ? migrate_uri : "");
   print_field(term, "follow it", "handoffctl watch %.8s", job->id);
-  print_field(term, "give back", "handoffctl release %.8s", job->id);
+  print_field(term, "release it", "handoffctl release %.8s", job->id);
 }
 
 static ExitStatus take_reply(Ctl *ctl, const char *method, json_t *reply,
@@ -62,7 +62,7 @@ static ExitStatus take_reply(Ctl *ctl, const char *method, json_t *reply,
     print(&ctl->term, reply, &job);
     return EXIT_DONE;
   }
-  text = g_strdup_printf("%s gave no job that can be understood.", method);
+  text = g_strdup_printf("the reply to %s contains no valid job.", method);
   failure_set_own(&failure, FAILURE_PROTOCOL, text);
   return failure_report(&failure, &ctl->term, false);
 }
@@ -72,7 +72,7 @@ ExitStatus verb_prepare(Ctl *ctl) {
   json_t *reply = NULL;
   ExitStatus status;
 
-  /* With the key, the same call twice is one lease. */
+  /* With the key, repeating the call yields the same lease. */
   if (!ctl_call_again(ctl, "io.handoffd.Agent.Prepare", parameters_of(&ctl->options), &reply, &failure))
     return failure_report(&failure, &ctl->term, ctl->options.json);
   status = take_reply(ctl, "Prepare", reply, print_lease);
@@ -82,9 +82,10 @@ ExitStatus verb_prepare(Ctl *ctl) {
 
 static void print_released(Term *term, json_t *reply, const JobView *job) {
   if (mig_phase_is_final(job->phase))
-    term_print(term, "The lease of %s is over (%s).\n", job->domain, mig_phase_name(job->phase));
+    term_print(term, "The lease for %s has ended (%s).\n", job->domain, mig_phase_name(job->phase));
   else
-    term_print(term, "The lease of %s is given back; what was made for it is removed.\n", job->domain);
+    term_print(term, "The lease for %s is being released; what was created for it will be removed.\n",
+               job->domain);
 }
 
 ExitStatus verb_release(Ctl *ctl) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl metrics: what was counted, as Prometheus reads it. */
+/* handoffctl metrics: metrics in Prometheus text format. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/failure.h"
 

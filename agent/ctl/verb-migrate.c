@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl migrate: hands a domain over, and follows it. */
+/* handoffctl migrate: starts a migration and follows it. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/follow.h"
 #include "agent/ctl/interrupt.h"
@@ -8,9 +8,9 @@ static ExitStatus say_detached(Ctl *ctl, const Failure *failure, const JobView *
   if (ctl->options.json)
     return failure_report(failure, &ctl->term, true);
   term_print(&ctl->term,
-             "Detached; the move of %s goes on.\n"
+             "Detached; the migration of %s continues.\n"
              "  follow it: handoffctl watch %.8s\n"
-             "  end it:    handoffctl abort %.8s\n",
+             "  abort it:  handoffctl abort %.8s\n",
              job->domain, job->id, job->id);
   return failure->status;
 }
@@ -27,20 +27,20 @@ static bool start(Ctl *ctl, json_t **ret_reply, JobView *ret_job, Failure *failu
 
   if (options->even_if_cordoned)
     json_object_set_new(parameters, "even_if_cordoned", json_true());
-  /* With the key, the same call twice is one job: a lost answer costs nothing. */
+  /* With the key, repeating the call yields the same job: a lost reply does no harm. */
   if (!ctl_call_again(ctl, "io.handoffd.Agent.Start", parameters, ret_reply, failure)) {
     if (interrupt_pending() != 0) {
-      g_autofree char *text =
-          g_strdup_printf("the agent has not answered yet. If it accepted the move, that goes on: "
-                          "handoffctl list --domain %s",
-                          options->args[0]);
+      g_autofree char *text = g_strdup_printf(
+          "the agent has not answered yet. If it accepted the migration, the migration continues: "
+          "handoffctl list --domain %s",
+          options->args[0]);
       failure_set_signal(failure, interrupt_pending(), text);
     }
     return false;
   }
   if (job_view_read(json_object_get(*ret_reply, "job"), ret_job))
     return true;
-  failure_set_own(failure, FAILURE_PROTOCOL, "Start gave no job that can be understood.");
+  failure_set_own(failure, FAILURE_PROTOCOL, "the reply to Start contains no valid job.");
   json_decref(*ret_reply);
   return false;
 }
@@ -53,10 +53,10 @@ static void say_started(Ctl *ctl, json_t *reply, const JobView *job) {
     return;
   }
   if (json_is_false(json_object_get(reply, "created")))
-    term_print(term, "Job %s: the move of %s to %s that was asked for before with this request key.\n",
-               job->id, job->domain, job_view_target(job));
+    term_print(term, "Job %s: migration of %s to %s, as requested earlier with this request key.\n", job->id,
+               job->domain, job_view_target(job));
   else
-    term_print(term, "Job %s: %s moves to %s.\n", job->id, job->domain, job_view_target(job));
+    term_print(term, "Job %s: migration of %s to %s.\n", job->id, job->domain, job_view_target(job));
   if (ctl->options.detach)
     term_print(term, "  follow it: handoffctl watch %.8s\n", job->id);
   fflush(term->out);

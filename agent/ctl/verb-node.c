@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl node: what this node is. */
+/* handoffctl node: the state of this node. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/drainview.h"
 #include "agent/ctl/format.h"
@@ -33,14 +33,14 @@ static void print_libvirt(Term *term, json_t *node) {
 
   print_field(term, "libvirt", "%s  %s%s%s%s", uri ? uri : "?", version ? version : "",
               hypervisor ? ", hypervisor " : "", hypervisor ? hypervisor : "",
-              json_is_true(json_object_get(node, "libvirt_reachable")) ? "" : "does not answer");
+              json_is_true(json_object_get(node, "libvirt_reachable")) ? "" : "not responding");
 }
 
 static void print_cordon(Term *term, json_t *cordon) {
   const char *reason = json_string_of(cordon, "reason");
 
   if (cordon)
-    print_field(term, "cordoned", "since %s, by %s%s%s: takes no new work",
+    print_field(term, "cordoned", "since %s, by %s%s%s: accepts no new work",
                 format_time(json_int_of(cordon, "since_usec_realtime")).text,
                 or_dash(json_string_of(cordon, "by")), reason && *reason ? ", " : "", reason ? reason : "");
 }
@@ -63,10 +63,10 @@ static void print_pending_changes(Term *term, json_t *pending) {
   static const struct {
     const char *key, *words;
   } rows[] = {
-      {"hotplug", "with some that can be set now"},
-      {"migration", "with some that take a migration"},
-      {"restart", "with some that take a restart"},
-      {"unread", "could not be looked at"},
+      {"hotplug", "with changes that can be applied now"},
+      {"migration", "with changes that need a migration"},
+      {"restart", "with changes that need a restart"},
+      {"unread", "could not be evaluated"},
   };
   g_autoptr(GString) text = g_string_new(NULL);
 
@@ -79,9 +79,8 @@ static void print_pending_changes(Term *term, json_t *pending) {
       g_string_append_printf(text, "%s%" G_GINT64_FORMAT " %s", text->len > 0 ? ", " : ": ", n,
                              rows[i].words);
   }
-  print_field(term, "changes", "of %" G_GINT64_FORMAT " domains that run%s%s",
-              json_int_of(pending, "domains"), text->len > 0 ? text->str : ": none wait",
-              text->len > 0 ? "; see handoffctl evaluate" : "");
+  print_field(term, "changes", "%" G_GINT64_FORMAT " running domains%s%s", json_int_of(pending, "domains"),
+              text->len > 0 ? text->str : ": none pending", text->len > 0 ? "; see handoffctl evaluate" : "");
 }
 
 static void print_damaged(Term *term, json_t *records) {
@@ -90,7 +89,8 @@ static void print_damaged(Term *term, json_t *records) {
 
   json_array_foreach (records, i, record)
     print_field(term, i == 0 ? "damaged" : "",
-                "%s (%s), for domain %s: look at both ends whether it moves, then move the file away",
+                "%s (%s), domain %s: check on both ends whether the domain is being migrated, then move the "
+                "file away",
                 or_dash(json_string_of(record, "path")), or_dash(json_string_of(record, "message")),
                 or_dash(json_string_of(record, "domain_uuid")));
 }
@@ -101,17 +101,17 @@ static void print_node(Term *term, json_t *node) {
               format_time(json_int_of(node, "started_usec_realtime")).text);
   print_libvirt(term, node);
   print_field(term, "jobs",
-              "%" G_GINT64_FORMAT " of at most %" G_GINT64_FORMAT " on the move, %" G_GINT64_FORMAT
-              " waiting, %" G_GINT64_FORMAT " finished ones kept",
+              "%" G_GINT64_FORMAT " running (limit %" G_GINT64_FORMAT "), %" G_GINT64_FORMAT
+              " waiting, %" G_GINT64_FORMAT " finished",
               json_int_of(node, "outgoing_running"), json_int_of(node, "max_outgoing"),
               json_int_of(node, "pending"), json_int_of(node, "finished_kept"));
   print_field(term, "incoming",
-              "%" G_GINT64_FORMAT " of at most %" G_GINT64_FORMAT " awaited or coming, %s set aside; by %s",
+              "%" G_GINT64_FORMAT " expected or arriving (limit %" G_GINT64_FORMAT "), %s reserved; URI %s",
               json_int_of(node, "incoming"), json_int_of(node, "max_incoming"),
               format_bytes(json_int_of(node, "reserved_bytes")).text,
               or_dash(json_string_of(node, "incoming_uri")));
   if (json_int_of(node, "max_bandwidth_bytes_per_s") > 0)
-    print_field(term, "bandwidth", "%s/s for all that are on the move",
+    print_field(term, "bandwidth", "limited to %s/s for all migrations together",
                 format_bytes(json_int_of(node, "max_bandwidth_bytes_per_s")).text);
   print_cordon(term, json_object_get(node, "cordon"));
   print_drain(term, json_object_get(node, "drain"));

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl policy: the goals that a move would have, and where each of them comes from. */
+/* handoffctl policy: the goals of a migration, and where each of them comes from. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/jobview.h"
 #include "agent/ctl/print.h"
 
 #include <string.h>
 
-/* In words: what of a goal's source is not said by its name. */
+/* The source of a goal in words. */
 static char *describe_source(json_t *goal) {
   static const struct {
     const char *source;
     const char *words; /* %s: the policy's name */
   } rows[] = {
-      {"builtin", "built in"},
+      {"builtin", "built-in default"},
       {"node", "[Policy]"},
-      {"matched", "[Policy %s], chosen for the domain"},
-      {"named", "[Policy %s], as asked for"},
-      {"request", "as asked for"},
+      {"matched", "[Policy %s], chosen by Match="},
+      {"named", "[Policy %s], as requested"},
+      {"request", "request"},
   };
   const char *source = json_string_of(goal, "source"), *name = json_string_of(goal, "policy_name");
 
@@ -34,7 +34,7 @@ static char *describe_source(json_t *goal) {
 }
 
 static void print_goals(Term *term, json_t *goals) {
-  static const char *const titles[] = {"KEY", "VALUE", "FROM", "AT", NULL};
+  static const char *const titles[] = {"KEY", "VALUE", "SOURCE", "LOCATION", NULL};
   g_autoptr(Table) table = table_new(titles);
   json_t *goal;
   size_t i;
@@ -67,7 +67,7 @@ static char *describe_conditions(json_t *conditions) {
 }
 
 static void print_policies(Term *term, json_t *policies) {
-  static const char *const titles[] = {"POLICY", "FOR THE DOMAIN", "CONDITIONS", "AT", NULL};
+  static const char *const titles[] = {"POLICY", "MATCH", "CONDITIONS", "LOCATION", NULL};
   g_autoptr(Table) table = table_new(titles);
   json_t *policy;
   size_t i;
@@ -78,7 +78,7 @@ static void print_policies(Term *term, json_t *policies) {
     table_add(table, "%s", or_dash(json_string_of(policy, "name")));
     table_add(table, "%s",
               json_is_true(json_object_get(policy, "chosen"))    ? "chosen"
-              : json_is_true(json_object_get(policy, "matches")) ? "matches, is less specific"
+              : json_is_true(json_object_get(policy, "matches")) ? "yes, but less specific"
                                                                  : "no");
     table_add(table, "%s", conditions);
     table_add(table, "%s", or_dash(json_string_of(policy, "place")));
@@ -90,10 +90,10 @@ static void print_answer(Term *term, json_t *reply) {
   json_t *domain = json_object_get(reply, "domain"), *policies = json_object_get(reply, "policies");
 
   if (domain)
-    term_print(term, "Goals of a move of %s (%s):\n", or_dash(json_string_of(domain, "name")),
+    term_print(term, "Goals for a migration of %s (%s):\n", or_dash(json_string_of(domain, "name")),
                or_dash(json_string_of(domain, "uuid")));
   else
-    term_print(term, "Goals of a move of a domain that no policy chooses:\n");
+    term_print(term, "Goals for a domain that matches no policy:\n");
   print_goals(term, json_object_get(reply, "goals"));
   if (json_array_size(policies) > 0) {
     term_print(term, "\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl report: how a migration went, drawn. */
+/* handoffctl report: the course of a migration as a chart. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/chart-svg.h"
 #include "agent/ctl/chart-text.h"
@@ -55,11 +55,12 @@ static void print_report(Ctl *ctl, const Report *report) {
   if (report->started)
     print_chart(&ctl->term, report);
   else
-    term_print(&ctl->term, "Nothing has moved%s.\n", mig_phase_is_final(report->job.phase) ? "" : " yet");
+    term_print(&ctl->term, "The migration %s.\n",
+               mig_phase_is_final(report->job.phase) ? "never started" : "has not started yet");
   print_end(&ctl->term, report);
 }
 
-/* What print_end() says, as a text; to be freed by free(). */
+/* The output of print_end() as a string; to be freed by free(). */
 static char *end_text(const Report *report) {
   char *text = NULL;
   size_t size = 0;
@@ -79,8 +80,8 @@ static ExitStatus write_svg(Ctl *ctl, const Report *report) {
   char *closing;
 
   if (!report->started) {
-    g_autofree char *message =
-        g_strdup_printf("Nothing has moved, so there is nothing to draw: %s was not written.", path);
+    g_autofree char *message = g_strdup_printf(
+        "The migration has not started, so there is nothing to draw: %s was not written.", path);
 
     failure_set_own(&failure, FAILURE_NOTHING, message);
     return failure_report(&failure, &ctl->term, ctl->options.json);
@@ -89,13 +90,13 @@ static ExitStatus write_svg(Ctl *ctl, const Report *report) {
   svg = chart_svg(report, closing, &error);
   free(closing);
   if (!svg || !chart_svg_write(path, svg, &error)) {
-    g_autofree char *message = g_strdup_printf("%s was not written: %s", path, error->message);
+    g_autofree char *message = g_strdup_printf("Could not write %s: %s", path, error->message);
 
     failure_set_own(&failure, FAILURE_OUTPUT, message);
     return failure_report(&failure, &ctl->term, ctl->options.json);
   }
   if (!ctl->options.json)
-    term_print(&ctl->term, "The chart is in %s.\n", path);
+    term_print(&ctl->term, "Wrote the chart to %s.\n", path);
   return EXIT_DONE;
 }
 
@@ -110,7 +111,7 @@ ExitStatus verb_report(Ctl *ctl) {
                 &failure))
     return failure_report(&failure, &ctl->term, options->json);
   if (!report_read(reply, &report)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "GetHistory gave no job that can be understood.");
+    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply to GetHistory contains no valid job.");
     status = failure_report(&failure, &ctl->term, options->json);
   } else {
     if (options->json)

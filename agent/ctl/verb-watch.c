@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffctl watch, abort and complete: following a job that is there already. */
+/* handoffctl watch, abort, complete and settle: acting on and following an existing job. */
 #include "agent/ctl/call.h"
 #include "agent/ctl/follow.h"
 #include "agent/ctl/interrupt.h"
 
 #include <string.h>
 
-/* Following was ended by a signal, which harms nobody. */
+/* Reports why following ended. A signal is not an error. */
 static ExitStatus report_follow(Ctl *ctl, const Failure *failure) {
   if (interrupt_pending() == 0 || ctl->options.json)
     return failure_report(failure, &ctl->term, ctl->options.json);
-  term_print(&ctl->term, "No longer watching; what is under way goes on.\n");
+  term_print(&ctl->term, "No longer watching; migrations in progress continue.\n");
   return failure->status;
 }
 
@@ -33,7 +33,7 @@ ExitStatus verb_watch(Ctl *ctl) {
   return status;
 }
 
-/* The request was granted if the domain is at the source in the end, whatever ended the move first. */
+/* The abort succeeded if the domain ends up on the source, whatever stopped the migration first. */
 static ExitStatus abort_status(const JobView *job) {
   if (job->phase == MIG_PHASE_ABORTED)
     return EXIT_DONE;
@@ -42,10 +42,10 @@ static ExitStatus abort_status(const JobView *job) {
   return EXIT_FAILED;
 }
 
-/* What was asked of a job, and was granted: the rest is to wait. `what` names it. */
+/* A request about a job that the agent has accepted; what remains is to wait. `what` names it. */
 typedef struct Asked {
   const char *what;
-  const char *too_late; /* to be said when the move succeeded all the same; NULL: that was the aim */
+  const char *too_late; /* printed if the migration succeeded nevertheless; NULL: success was the aim */
   ExitStatus (*status_of)(const JobView *job);
 } Asked;
 
@@ -75,25 +75,25 @@ static ExitStatus await(Ctl *ctl, json_t *reply, const Asked *asked) {
   if (ctl->options.json)
     term_print_json(&ctl->term, reply);
   if (!job_view_read(json_object_get(reply, "job"), &job)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "The answer has no job that can be understood.");
+    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply contains no valid job.");
     return failure_report(&failure, &ctl->term, ctl->options.json);
   }
   if (!ctl->options.no_wait)
     return wait_for_end(ctl, job.id, asked);
   if (!ctl->options.json)
-    term_print(&ctl->term, "The %s of job %s is under way: handoffctl watch %.8s tells what comes of it.\n",
-               asked->what, job.id, job.id);
+    term_print(&ctl->term, "Requested the %s of job %s. Follow it with handoffctl watch %.8s.\n", asked->what,
+               job.id, job.id);
   return EXIT_DONE;
 }
 
 ExitStatus verb_abort(Ctl *ctl) {
-  static const Asked asked = {"abort", "Too late: the move had come to its end.\n", abort_status};
+  static const Asked asked = {"abort", "Too late: the migration had already completed.\n", abort_status};
   g_auto(Failure) failure = {0};
   json_t *parameters = json_pack("{s:s}", "job", ctl->options.args[0]), *reply = NULL;
   ExitStatus status;
 
   interrupt_catch();
-  /* Repeating an abort does no harm either. */
+  /* An abort is safe to repeat. */
   if (!ctl_call_again(ctl, "io.handoffd.Agent.Abort", parameters, &reply, &failure))
     return failure_report(&failure, &ctl->term, ctl->options.json);
   status = await(ctl, reply, &asked);
@@ -113,7 +113,7 @@ ExitStatus verb_complete(Ctl *ctl) {
   ExitStatus status;
 
   interrupt_catch();
-  /* Asked once: where the first call was carried out, a second one is refused, which would look like a failure. */
+  /* Not repeated: if the first call was carried out, a second one is refused, which would look like a failure. */
   if (!ctl_call(ctl, "io.handoffd.Agent.Complete", parameters, &reply, &failure))
     return failure_report(&failure, &ctl->term, ctl->options.json);
   status = await(ctl, reply, &asked);
@@ -122,7 +122,7 @@ ExitStatus verb_complete(Ctl *ctl) {
 }
 
 ExitStatus verb_settle(Ctl *ctl) {
-  static const Asked asked = {"settling", NULL, complete_status};
+  static const Asked asked = {"settlement", NULL, complete_status};
   g_auto(Failure) failure = {0};
   json_t *parameters =
       json_pack("{s:s, s:b}", "job", ctl->options.args[0], "ran_at_target", (int)ctl->options.ran);

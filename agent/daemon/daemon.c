@@ -42,21 +42,20 @@ static void options_clear(Options *options) {
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
 static const char summary[] =
-    "The live-migration agent of one hypervisor. Serves the varlink interface io.handoffd.Agent on a Unix\n"
-    "socket; handoffctl(1) speaks to it. Runs in the foreground; needs no file under /etc.";
+    "Live-migration agent for a libvirt hypervisor. Serves the varlink interface io.handoffd.Agent on a "
+    "Unix\n"
+    "socket; handoffctl(1) is its client. Runs in the foreground and needs no file under /etc.";
 
 static const char description[] =
-    "Under systemd the socket may come from handoffd.socket; --socket is then not used.\n"
+    "Under systemd, handoffd.socket may provide the socket; --socket is then ignored.\n"
     "\n"
     "Signals:\n"
-    "  SIGTERM, SIGINT   end. Migrations that are under way go on in libvirtd, and are taken up again at "
-    "the\n"
-    "                    next start.\n"
-    "  SIGHUP            read the configuration again; what is wrong in it keeps the old one, and is said "
-    "in\n"
-    "                    the journal.\n"
+    "  SIGTERM, SIGINT   shut down; running migrations continue in libvirtd, and the next start takes\n"
+    "                    them over\n"
+    "  SIGHUP            reload the configuration; if there is an error in it, the old one stays in effect\n"
+    "                    and the journal says what is wrong\n"
     "\n"
-    "Exit status: 0 ended by a signal, 1 failed, 2 bad usage.\n"
+    "Exit status: 0 terminated by a signal, 1 failure, 2 usage error.\n"
     "\n"
     "Files: /etc/handoffd/handoffd.conf and handoffd.conf.d/*.conf, see handoffd.conf(5).\n"
     "See also: handoffctl(1), handoffd(8), journalctl -u handoffd.";
@@ -65,15 +64,15 @@ static const char description[] =
 static bool parse_options(int *argc, char ***argv, Options *options, int *ret_status) {
   const GOptionEntry entries[] = {
       {"config", 0, 0, G_OPTION_ARG_FILENAME, &options->config,
-       "Read FILE only, instead of handoffd.conf and its drop-ins in /etc, /run and /usr/lib", "FILE"},
+       "Read only FILE instead of handoffd.conf and its drop-ins in /etc, /run and /usr/lib", "FILE"},
       {"socket", 0, 0, G_OPTION_ARG_FILENAME, &options->socket,
-       "Serve on PATH; default: " SOCKET_NAME " in the runtime directory", "PATH"},
+       "Listen on PATH (default: " SOCKET_NAME " in the runtime directory)", "PATH"},
       {"state-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->state_directory,
-       "Keep job records in DIR; default: $STATE_DIRECTORY, else /var/lib/handoffd", "DIR"},
+       "Keep job records in DIR (default: $STATE_DIRECTORY, else /var/lib/handoffd)", "DIR"},
       {"runtime-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->runtime_directory,
-       "Default: $RUNTIME_DIRECTORY, else /run/handoffd", "DIR"},
+       "Runtime directory (default: $RUNTIME_DIRECTORY, else /run/handoffd)", "DIR"},
       {"libvirt-uri", 0, 0, G_OPTION_ARG_STRING, &options->libvirt_uri,
-       "This node's libvirtd; default: qemu:///system", "URI"},
+       "URI of this node's libvirtd (default: qemu:///system)", "URI"},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version, "Print the version and exit", NULL},
       {0},
   };

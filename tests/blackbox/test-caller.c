@@ -47,7 +47,7 @@ static void it_is_kept_with_a_start(void **state) {
   restart(bb);
   assert_is_me(client_get(bb_connect(bb), text_of(job, "id")));
   shown = show(bb, text_of(job, "id"));
-  said = g_strdup_printf("asked by     uid %u, gid %u, pid %d, ", (unsigned)getuid(), (unsigned)getgid(),
+  said = g_strdup_printf("requested by uid %u, gid %u, pid %d, ", (unsigned)getuid(), (unsigned)getgid(),
                          (int)getpid());
   assert_non_null(strstr(shown, said));
   bb_link_fast(bb);

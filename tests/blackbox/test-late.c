@@ -108,7 +108,7 @@ static void a_call_that_hangs_is_told_everywhere(void **state) {
                      "\nhandoffd_libvirt_calls_hanging 0\n"));
   shown = show(bb);
   assert_non_null(strstr(shown, row->call));
-  assert_non_null(strstr(shown, ": not answered by libvirtd at "));
+  assert_non_null(strstr(shown, ": no answer from libvirtd at "));
   assert_true(g_file_get_contents(bb->log, &log, NULL, NULL));
   assert_non_null(strstr(log, row->call));
 

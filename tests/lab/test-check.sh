@@ -180,7 +180,7 @@ test_six_at_once() {
     num "... at once: ms in the middle of 20 (aim: 300)" "$(median "$times")" '<=' 2000
     ctl a check six "$target" >"$LAB_DIR/six.log" || status=$?
     is "... exit 4, and said so in words" "$status $(head -n 1 "$LAB_DIR/six.log")" \
-        "4 six cannot move to $target: 6 blockers, 1 warning."
+        "4 six cannot be migrated to $target: 6 blockers, 1 warning."
 
     "$LAB" mark six >/dev/null
     status=0

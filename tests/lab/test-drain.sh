@@ -52,8 +52,8 @@ test_drain() {
     ctl a drain "$target" -o completion_timeout_s_per_gib=1500 >"$LAB_DIR/drain.log" 2>&1 &
     follower=$!
 
-    ok "what cannot move is told at once, and why" wait_until 60 grep -q "$bound cannot move: .*: SHMEM" "$LAB_DIR/drain.log"
-    is "... before anything goes" "$(grep -Eo 'cannot move|goes to' "$LAB_DIR/drain.log" | head -1)" "cannot move"
+    ok "what cannot move is told at once, and why" wait_until 60 grep -q "$bound cannot be migrated: .*: SHMEM" "$LAB_DIR/drain.log"
+    is "... before anything goes" "$(grep -Eo 'cannot be migrated|is migrating to' "$LAB_DIR/drain.log" | head -1)" "cannot be migrated"
     ok "the node is cordoned" grep -q '^cordoned .*it is drained' <(ctl a node)
     ok "four have moved" wait_until 180 has_moved 4
     id=$(node_drain .id)
@@ -65,9 +65,9 @@ test_drain() {
     wait "$streams" 2>/dev/null
     ((status == 4)) || diag "$(cat "$LAB_DIR/drain.log" "$(agent_dir a)/log")"
     is "who followed it is told of the rest; the exit status says that one cannot move" "$status" 4
-    ok "... over the restart" grep -q 'The agent is back' "$LAB_DIR/drain.log"
-    ok "... with a line for each domain" grep -Eq "^$bound +cannot move " "$LAB_DIR/drain.log"
-    ok "... and the sum of them" grep -q 'The drain is over: 11 of 12 moved, 1 cannot move' "$LAB_DIR/drain.log"
+    ok "... over the restart" grep -q 'Reconnected to the agent' "$LAB_DIR/drain.log"
+    ok "... with a line for each domain" grep -Eq "^$bound +cannot be migrated " "$LAB_DIR/drain.log"
+    ok "... and the sum of them" grep -q 'The drain has finished: 11 of 12 migrated, 1 cannot be migrated' "$LAB_DIR/drain.log"
     diag "the drain took $(node_drain '(.finished_usec_realtime - .started_usec_realtime) / 100000 | round / 10') s"
 
     jobs=$(ctl a -j list --all | jq -r '.jobs[].id')
@@ -88,7 +88,7 @@ test_drain() {
     is "... that one at its source" "$(truth "$bound" '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
     status=0
     ctl a drain "$target" >"$LAB_DIR/again.log" 2>&1 || status=$?
-    is "a second drain has nothing to move" "$status $(grep -c 'goes to' "$LAB_DIR/again.log")" "4 0"
+    is "a second drain has nothing to move" "$status $(grep -c 'is migrating to' "$LAB_DIR/again.log")" "4 0"
 }
 
 tap_lab

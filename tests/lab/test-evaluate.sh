@@ -85,7 +85,7 @@ test_a_migration_with_a_definition_does_it() {
 
 test_a_restart_does_it() {
     "$LAB" virsh a destroy web >/dev/null
-    ok "shut off, it has no changes" grep -qx 'web does not run: .*' <(ctl a evaluate web)
+    ok "shut off, it has no changes" grep -qx 'web is not running: .*' <(ctl a evaluate web)
     env LAB_VIRSH_TIMEOUT_S=30 "$LAB" virsh a start web >/dev/null
     is "started anew, nothing would change" "$(changes a)" ""
     "$LAB" guest-rm web

@@ -72,7 +72,7 @@ static void assert_no_mark_line_through_text(const ChartLayout *layout) {
 
       /* The numbers on the discs are over them. */
       if (text->kind == CHART_TEXT && text->color != CHART_PAPER && overlap(&thin, &box) &&
-          strcmp(text->text, "no readings") != 0)
+          strcmp(text->text, "no data") != 0)
         fail_msg("a line at %g goes through \"%s\"", ends[0].x, text->text);
     }
   }
@@ -121,18 +121,18 @@ static const struct Sheet {
 } sheets[] = {
     {"post-copy",
      2,
-     {"web1 to node-b: moved in 7.3 s, downtime 5 ms", "Memory that remains, MiB", "256",
-      "What is sent, and what the guest dirties, MiB/s", "bandwidth", "dirty rate",
-      "since the start of the migration, s", "pre-copy", "post-copy 5.9 s", "1.6 s", "How it ended",
+     {"web1 to node-b: migrated in 7.3 s, downtime 5 ms", "Remaining memory, MiB", "256",
+      "Bandwidth and dirty rate, MiB/s", "bandwidth", "dirty rate",
+      "time since the start of the migration, s", "pre-copy", "post-copy 5.9 s", "1.6 s", "Outcome",
       "the end, told"},
      false},
     {"auto-converge",
      2,
-     {"web1 to node-b: aborted after 19.8 s (NOT_CONVERGING)", "How much the guest is slowed down, %", "100",
+     {"web1 to node-b: aborted after 19.8 s (NOT_CONVERGING)", "Guest CPU throttling, %", "100",
       "auto-converge", "auto-converge 10.0 s", "13", "19.0 s"},
      true},
     {"running", 0, {"web1 to node-b: pre-copy, 4.0 s so far", "So far", "pre-copy 4.0 s"}, false},
-    {"gap", 4, {"no readings", "both ends are asked", "4.4 s"}, false},
+    {"gap", 4, {"no data", "both ends are asked", "4.4 s"}, false},
 };
 
 static void sheet_has_its_labels(void **state) {
@@ -230,8 +230,8 @@ static void the_file_is_svg_that_says_what_it_shows(void **state) {
   assert_string_equal((const char *)root->ns->href, "http://www.w3.org/2000/svg");
   assert_string_equal((const char *)title, row->labels[0] && row->name[0] != 'g'
                                                ? row->labels[0]
-                                               : "web1 to node-b: moved in 7.3 s, downtime 5 ms");
-  assert_non_null(strstr((const char *)description, "What is sent, and what the guest dirties, MiB/s\n"));
+                                               : "web1 to node-b: migrated in 7.3 s, downtime 5 ms");
+  assert_non_null(strstr((const char *)description, "Bandwidth and dirty rate, MiB/s\n"));
   assert_non_null(strstr((const char *)description, "It ended.\n"));
   /* Letters are drawn by reference to their outlines; lines and areas are paths. */
   assert_true(count_elements(root, "use") > strlen((const char *)description) / 2);
@@ -336,7 +336,7 @@ static void what_is_no_file_is_not_replaced(void **state) {
 
   assert_int_equal(mkfifo(pipe, 0600), 0);
   assert_false(chart_svg_write(pipe, place->svg, &error));
-  assert_non_null(strstr(error->message, "is no file"));
+  assert_non_null(strstr(error->message, "is not a regular file"));
   assert_int_equal(lstat(pipe, &st), 0);
   assert_true(S_ISFIFO(st.st_mode));
   g_clear_error(&error);

@@ -16,14 +16,14 @@ static const struct Line {
   const char *line;
 } lines[] = {
     {"pre-copy", "{}", 0, -1,
-     "42%  pre-copy  iteration 3  118 MiB/s  dirty 20 MiB/s  512 MiB left  downtime ~45 ms  deadline in 30 "
+     "42%  pre-copy  pass 3  118 MiB/s  dirty 20 MiB/s  512 MiB left  downtime ~45 ms  deadline in 30 "
      "s"},
     {"abort under way", "{'abort_requested':true,'progress':null}", 0, -1,
      "42%  aborting (pre-copy)  deadline in 30 s"},
     {"numbers that are old", "{'progress':{'age_ms':1000}}", 4000, -1,
      "42%  pre-copy  deadline in 30 s  numbers 5 s old"},
     {"an agent that is away", "{'progress':null}", 0, 7000,
-     "42%  pre-copy  deadline in 30 s  agent away for 7 s"},
+     "42%  pre-copy  deadline in 30 s  agent unreachable for 7 s"},
     {"post-copy",
      "{'stage':'post_copy','progress':{'iteration':4,'expected_downtime_ms':9,'post_copy_requests':77,"
      "'bandwidth_bytes_per_s':1048576,'dirty_rate_bytes_per_s':1}}",
@@ -33,32 +33,32 @@ static const struct Line {
     {"waiting",
      "{'phase':'pending','stage':'none','progress':null,'deadline_usec_realtime':null,"
      "'pending':{'reason':'OUTGOING_LIMIT','message':'2 of 2 are on the move','queue_position':3}}",
-     0, -1, "42%  pending  3. in the queue: 2 of 2 are on the move"},
+     0, -1, "42%  pending  #3 in the queue: 2 of 2 are on the move"},
     {"a deadline that passed counts no further", "{'progress':null,'deadline_usec_realtime':1}", 0, -1,
      "42%  pre-copy  deadline in 0 s"},
     {"no deadline", "{'progress':null,'deadline_usec_realtime':null}", 0, -1, "42%  pre-copy"},
     {"an end that is foreseen, instead of QEMU's downtime",
      "{'forecast':{'way':'pre_copy','total_time_ms':14001,'pause_ms':60,'floor_ms':55}}", 0, -1,
-     "42%  pre-copy  iteration 3  118 MiB/s  dirty 20 MiB/s  512 MiB left  pause ~60 ms  ends in ~5 s  "
+     "42%  pre-copy  pass 3  118 MiB/s  dirty 20 MiB/s  512 MiB left  pause ~60 ms  done in ~5 s  "
      "deadline in 30 s"},
     {"an end that is foreseen counts from the start of the migration",
      "{'progress':{},'started_usec_realtime':60000000,"
      "'forecast':{'way':'pre_copy','total_time_ms':17000,'pause_ms':60,'floor_ms':55}}",
-     0, -1, "42%  pre-copy  pause ~60 ms  ends in ~7 s  deadline in 30 s"},
+     0, -1, "42%  pre-copy  pause ~60 ms  done in ~7 s  deadline in 30 s"},
     {"an end that is overdue",
      "{'progress':{'elapsed_ms':9000},'forecast':{'way':'pre_copy','total_time_ms':8000}}", 0, -1,
-     "42%  pre-copy  ends about now  deadline in 30 s"},
+     "42%  pre-copy  done soon  deadline in 30 s"},
     {"another way that will be taken",
      "{'progress':{'elapsed_ms':9000},'forecast':{'way':'stop_and_copy','total_time_ms':12000,'pause_ms':"
      "3200}}",
-     0, -1, "42%  pre-copy  pause ~3.2 s  ends in ~3 s by a pause  deadline in 30 s"},
+     0, -1, "42%  pre-copy  pause ~3.2 s  done in ~3 s by a pause  deadline in 30 s"},
     {"no way that is permitted",
      "{'progress':{},'forecast':{'way':'none','total_time_ms':0,'pause_ms':0,'floor_ms':2000}}", 0, -1,
-     "42%  pre-copy  no permitted way ends it  deadline in 30 s"},
+     "42%  pre-copy  no permitted way to complete  deadline in 30 s"},
     {"in post-copy the pause is over",
      "{'stage':'post_copy','progress':{'elapsed_ms':9000},"
      "'forecast':{'way':'post_copy','total_time_ms':12000,'pause_ms':60}}",
-     0, -1, "42%  post-copy  ends in ~3 s  deadline in 30 s"},
+     0, -1, "42%  post-copy  done in ~3 s  deadline in 30 s"},
     {"in post-copy another way is stale",
      "{'stage':'post_copy','progress':{},'forecast':{'way':'pre_copy','total_time_ms':12000,'pause_ms':60}"
      "}",

@@ -17,13 +17,13 @@ static const struct Real {
   const char *marks;
   unsigned n_points;
 } reals[] = {
-    {"post-copy", "web1 to node-b: moved in 7.3 s, downtime 5 ms", "pre-copy 1.6 s, post-copy 5.9 s",
+    {"post-copy", "web1 to node-b: migrated in 7.3 s, downtime 5 ms", "pre-copy 1.6 s, post-copy 5.9 s",
      "pre_copy 0.0-1.6, post_copy 1.6-7.5", "0.0 forecast, 1.6 start_post_copy:", 18},
     {"auto-converge", "web1 to node-b: aborted after 19.8 s (NOT_CONVERGING)",
      "pre-copy 9.8 s, auto-converge 10.0 s", "pre_copy 0.0-9.8, auto_converge 9.8-19.8",
      "0.0 forecast, 19.0 abort:", 48},
     {"running", "web1 to node-b: pre-copy, 4.0 s so far", "pre-copy 4.0 s", "pre_copy 0.0-4.0", "", 10},
-    {"gap", "web1 to node-b: moved in 7.3 s, downtime 5 ms", "pre-copy 1.6 s, post-copy 5.9 s",
+    {"gap", "web1 to node-b: migrated in 7.3 s, downtime 5 ms", "pre-copy 1.6 s, post-copy 5.9 s",
      "pre_copy 0.0-1.6, post_copy 1.6-7.5", "0.0 forecast, 1.6 start_post_copy:, 4.4 both, 4.4 the", 12},
 };
 
@@ -122,7 +122,7 @@ static const struct Text {
          "\"message\":\"b\"},{\"kind\":\"stage\",\"stage\":\"post_copy\",\"time_usec_realtime\":1004000000,"
          "\"message\":\"c\"},{\"kind\":\"abort_requested\",\"stage\":\"post_copy\",\"time_usec_realtime\":"
          "1005000000,\"message\":\"asked for\"}]}}"),
-     "web1 to kvm2: moved", "job 01234567, started 1970-01-01 00:16:40",
+     "web1 to kvm2: migrated", "job 01234567, started 1970-01-01 00:16:40",
      "pre_copy 0.0-4.0, post_copy 4.0-9.0", "5.0 asked", 0},
     {"a switch after the last reading is seen in the events",
      JOB("\"phase\":\"succeeded\",\"started_usec_realtime\":1000000000,\"finished_usec_realtime\":1009000000,"
@@ -130,7 +130,7 @@ static const struct Text {
          "\"result\":{\"total_time_ms\":8900,\"transferred_bytes\":1048576},"
          "\"events\":[{\"kind\":\"stage\",\"stage\":\"stop_and_copy\",\"time_usec_realtime\":1008500000,"
          "\"message\":\"c\"}]}" SAMPLES) POINT(8000, 8000, "pre_copy", 1, 5, 6) "]}",
-     "web1 to kvm2: moved in 8.9 s",
+     "web1 to kvm2: migrated in 8.9 s",
      "job 01234567, started 1970-01-01 00:16:40, 1.0 GiB of memory, 2.0 GiB of disks, 1.0 MiB transferred, 1 "
      "pass",
      "pre_copy 0.0-8.5, stop_and_copy 8.5-9.0", "", 1},

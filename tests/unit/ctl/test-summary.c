@@ -15,53 +15,57 @@ static const struct End {
      "{'phase':'succeeded','result':{'running_at':'target','evidence':'e','total_time_ms':5012,'downtime_ms':"
      "41,"
      "'transferred_bytes':1234567890}}",
-     "web1 runs at kvm2 now.\n  5.0 s in all, downtime 41 ms, 1.1 GiB transferred, 3 iterations.\n"},
+     "web1 is now running on kvm2.\n  5.0 s in total, downtime 41 ms, 1.1 GiB transferred, 3 passes.\n"},
     {"succeeded, and nothing was counted",
-     "{'phase':'succeeded','progress':null,'result':{'running_at':'target'}}", "web1 runs at kvm2 now.\n"},
+     "{'phase':'succeeded','progress':null,'result':{'running_at':'target'}}",
+     "web1 is now running on kvm2.\n"},
     {"moved, and gone from there since",
      "{'phase':'succeeded','progress':null,'result':{'running_at':'unknown'}}",
-     "web1 moved to kvm2, and is not there any more: it was shut down, or somebody moved it on.\n"},
+     "web1 was migrated to kvm2, but is no longer there: it was shut down or migrated onward.\n"},
     {"aborted",
      "{'phase':'aborted','progress':null,'failure':{'cause':'USER_ABORT','phase':'migrating','stage':'pre_"
      "copy',"
      "'message':'uid 0 asked for it'},'result':{'running_at':'source','evidence':'source: running'}}",
-     "The move of web1 to kvm2 was aborted. web1 runs on at the source.\n"
+     "The migration of web1 to kvm2 was aborted. web1 is still running on the source.\n"
      "  cause: USER_ABORT, while migrating, pre_copy\n  uid 0 asked for it\n  seen: source: running\n"},
     {"failed, with libvirt's words",
      "{'phase':'failed','progress':null,'failure':{'cause':'LIBVIRT_ERROR','phase':'preparing','stage':'none'"
      ","
      "'message':'m','libvirt_code':38,'libvirt_message':'no "
      "way'},'result':{'running_at':'source','evidence':''}}",
-     "The move of web1 to kvm2 failed. web1 runs on at the source.\n  cause: LIBVIRT_ERROR, while preparing\n"
-     "  m\n  libvirt says: no way (code 38)\n"},
+     "The migration of web1 to kvm2 failed. web1 is still running on the source.\n  cause: LIBVIRT_ERROR, "
+     "while preparing\n"
+     "  m\n  libvirt: no way (code 38)\n"},
     {"refused by its checks",
      "{'phase':'failed','progress':null,'failure':{'cause':'REFUSED','phase':'preparing','stage':'none',"
      "'message':'A: a. Do. B: b. Wait.'},'result':{'running_at':'source'},'findings':["
      "{'code':'A','blocks':true,'transient':false,'seen':'It is a.','remedy':'Do.'},"
      "{'code':'B','blocks':true,'transient':true,'seen':'It is b.','remedy':'Wait.'},"
      "{'code':'C','blocks':false,'transient':false,'seen':'It is c.','remedy':'Know.'}]}",
-     "The move of web1 to kvm2 failed. web1 runs on at the source.\n  cause: REFUSED, while preparing\n"
+     "The migration of web1 to kvm2 failed. web1 is still running on the source.\n  cause: REFUSED, while "
+     "preparing\n"
      "  A: It is a. Do.\n  B: It is b. Wait.\n"},
     {"failed in another way than by what its checks once found",
      "{'phase':'failed','progress':null,'failure':{'cause':'PREPARE_TIMEOUT','phase':'preparing','stage':'"
      "none',"
      "'message':'the checks did not end'},'result':{'running_at':'source'},'findings':["
      "{'code':'B','blocks':true,'transient':true,'seen':'It is b.','remedy':'Wait.'}]}",
-     "The move of web1 to kvm2 failed. web1 runs on at the source.\n"
+     "The migration of web1 to kvm2 failed. web1 is still running on the source.\n"
      "  cause: PREPARE_TIMEOUT, while preparing\n  the checks did not end\n"},
     {"failed later, with warnings of its checks",
      "{'phase':'failed','progress':null,'failure':{'cause':'DEADLINE','phase':'migrating','stage':'pre_copy',"
      "'message':'m'},'result':{'running_at':'source'},'findings':["
      "{'code':'C','blocks':false,'transient':false,'seen':'It is c.','remedy':'Know.'}]}",
-     "The move of web1 to kvm2 failed. web1 runs on at the source.\n"
+     "The migration of web1 to kvm2 failed. web1 is still running on the source.\n"
      "  cause: DEADLINE, while migrating, pre_copy\n  m\n"},
     {"failed, nobody knows where it runs",
      "{'phase':'failed','progress':null,'failure':{'cause':'LINK_LOST'},'result':{'running_at':'unknown'}}",
-     "The move of web1 to kvm2 failed. Where web1 runs is not known: look at both ends before you start it "
-     "anywhere.\n  cause: LINK_LOST\n"},
+     "The migration of web1 to kvm2 failed. It is not known where web1 is running: check both ends before "
+     "you "
+     "start it anywhere.\n  cause: LINK_LOST\n"},
     {"failed, and runs nowhere",
      "{'phase':'failed','progress':null,'failure':{'cause':'GUEST_STOPPED'},'result':{'running_at':'none'}}",
-     "The move of web1 to kvm2 failed. web1 runs at neither end.\n  cause: GUEST_STOPPED\n"},
+     "The migration of web1 to kvm2 failed. web1 is running on neither end.\n  cause: GUEST_STOPPED\n"},
 };
 
 static void end_reads(void **state) {
