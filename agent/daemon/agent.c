@@ -25,7 +25,7 @@
 #define TICK_MS 250
 
 /* So many questions about incoming domains at a time. */
-#define ERRAND_THREADS 4
+#define LOCAL_CALL_THREADS 4
 
 static char *read_boot_id(void) {
   char *text = NULL;
@@ -315,10 +315,11 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   }
   agent->node.logind = logind_new(context, hostdown_on_shutdown, &agent->node);
   agent->methods.lookup = lookup_new(driver, agent->mover.hypervisor, context, config->connect_timeout_ms);
-  agent->methods.checker = checker_new(driver, agent->mover.hypervisor, context, config->connect_timeout_ms);
-  agent->drains.checker = agent->methods.checker;
-  agent->mover.errands =
-      errands_new(driver, agent->mover.hypervisor, context, ERRAND_THREADS, config->connect_timeout_ms);
+  agent->methods.surveys =
+      survey_pool_new(driver, agent->mover.hypervisor, context, config->connect_timeout_ms);
+  agent->drains.surveys = agent->methods.surveys;
+  agent->mover.local_calls = local_calls_new(driver, agent->mover.hypervisor, context, LOCAL_CALL_THREADS,
+                                             config->connect_timeout_ms);
   agent->node.evaluator = evaluator_new(&agent->node);
   agent->tick = start_timer(agent, TICK_MS, on_tick);
   agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
@@ -341,8 +342,8 @@ bool agent_free(Agent *agent) {
   metrics_close(&agent->node);
   lookup_free(agent->methods.lookup);
   g_clear_pointer(&agent->drains.drain, drain_free);
-  checker_free(agent->methods.checker);
-  errands_free(agent->mover.errands);
+  survey_pool_free(agent->methods.surveys);
+  local_calls_free(agent->mover.local_calls);
   evaluator_free(g_steal_pointer(&agent->node.evaluator));
   all = job_table_all(agent->jobs.table);
   for (guint i = 0; i < all->len; i++) {

@@ -11,14 +11,14 @@
 
 #include <string.h>
 
-typedef struct Watcher {
+typedef struct DrainWatcher {
   Drain *drain;
   VarlinkCall *call;
   uint64_t told;
-} Watcher;
+} DrainWatcher;
 
 static void watcher_free(gpointer data) {
-  Watcher *watcher = data;
+  DrainWatcher *watcher = data;
 
   varlink_call_set_hooks(watcher->call, NULL, NULL, NULL);
   varlink_call_unref(watcher->call);
@@ -31,7 +31,7 @@ static json_t *news(const Drain *drain, uint64_t after) {
 }
 
 /* True: that was the last word. */
-static bool tell(Watcher *watcher) {
+static bool tell(DrainWatcher *watcher) {
   Drain *drain = watcher->drain;
   bool last = drain_is_over(drain);
 
@@ -43,7 +43,7 @@ static bool tell(Watcher *watcher) {
 }
 
 static void on_closed(VarlinkCall *call, gpointer user_data) {
-  Watcher *watcher = user_data;
+  DrainWatcher *watcher = user_data;
 
   g_ptr_array_remove_fast(watcher->drain->watchers, watcher);
 }
@@ -53,12 +53,12 @@ static void on_drained(VarlinkCall *call, gpointer user_data) {
 }
 
 static void watch(Drain *drain, VarlinkCall *call) {
-  Watcher *watcher;
+  DrainWatcher *watcher;
 
   varlink_call_reply(call, news(drain, 0), !drain_is_over(drain));
   if (drain_is_over(drain))
     return;
-  watcher = g_new0(Watcher, 1);
+  watcher = g_new0(DrainWatcher, 1);
   watcher->drain = drain;
   watcher->call = varlink_call_ref(call);
   watcher->told = drain->revision;
@@ -95,21 +95,21 @@ void drain_save(Drain *drain) {
   store_write(drain->drains->jobs->store, DRAIN_RECORD_ID, drain_to_record(drain), on_saved, NULL);
 }
 
-typedef struct Saved {
+typedef struct DrainSaved {
   Drains *drains;
   VarlinkCall *call;
   char id[JOB_ID_SIZE];
-} Saved;
+} DrainSaved;
 
 /* The drain that was saved, should it still be the one. */
-static Drain *drain_of(const Saved *saved) {
+static Drain *drain_of(const DrainSaved *saved) {
   Drain *drain = saved->drains->drain;
 
   return drain && strcmp(drain->id, saved->id) == 0 ? drain : NULL;
 }
 
 static void save_and(Drain *drain, VarlinkCall *call, StoreDoneFunc done) {
-  Saved *saved = g_new0(Saved, 1);
+  DrainSaved *saved = g_new0(DrainSaved, 1);
 
   saved->drains = drain->drains;
   saved->call = varlink_call_ref(call);
@@ -139,8 +139,8 @@ static bool take_targets(Drain *drain, VarlinkCall *call, json_t *names) {
   }
   json_array_foreach (names, i, name) {
     json_t *one = json_pack("{sO}", "target", name);
-    AskedTarget target;
-    bool ok = asked_take_target(drain->drains->requests, call, one, &target);
+    TargetParam target;
+    bool ok = params_take_target(drain->drains->requests, call, one, &target);
 
     /* All of them are kept in one record. */
     if (ok && (strlen(target.libvirt_uri) > JOB_URI_MAX ||
@@ -161,8 +161,8 @@ static bool take_targets(Drain *drain, VarlinkCall *call, json_t *names) {
 static bool take_goals(Drain *drain, VarlinkCall *call, json_t *parameters) {
   Goals unused;
 
-  return asked_take_goals(drain->drains->requests, call, parameters, &drain->asked) &&
-         asked_resolve_goals(drain->drains->requests, call, &drain->asked, NULL, &unused);
+  return params_take_goals(drain->drains->requests, call, parameters, &drain->asked) &&
+         params_resolve_goals(drain->drains->requests, call, &drain->asked, NULL, &unused);
 }
 
 static void refuse_busy(VarlinkCall *call, const Drain *drain) {
@@ -174,7 +174,7 @@ static void refuse_busy(VarlinkCall *call, const Drain *drain) {
 }
 
 static void on_begun(const char *id, const GError *error, gpointer user_data) {
-  Saved *saved = user_data;
+  DrainSaved *saved = user_data;
   g_autoptr(VarlinkCall) call = saved->call;
   Drain *drain = drain_of(saved);
 
@@ -258,7 +258,7 @@ void drain_answer_watch(Drains *drains, VarlinkCall *call) {
 }
 
 static void on_abort_saved(const char *id, const GError *error, gpointer user_data) {
-  Saved *saved = user_data;
+  DrainSaved *saved = user_data;
   g_autoptr(VarlinkCall) call = saved->call;
   Drain *drain = drain_of(saved);
 

@@ -85,7 +85,7 @@ struct Drain {
   int64_t started_usec;
   int64_t finished_usec;
   GPtrArray *targets; /* DrainTarget */
-  AskedGoals asked;
+  GoalsParam asked;
 
   GPtrArray *guests;    /* DrainGuest, in the order in which they were found */
   GHashTable *by_uuid;  /* of the same */
@@ -94,7 +94,7 @@ struct Drain {
   uint64_t revision;
   uint64_t changed_ms; /* when a guest's state changed last */
 
-  Errands *errands;
+  LocalCalls *local_calls;
   unsigned checks, measurements; /* under way */
   bool listing, listed;
   uint64_t list_begun_ms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a drain asks: which domains there are, where each of them can go, what its move would take.
  *
- * Theory of Operation. Nothing is asked on the main loop: checks are the agent's own (checker.c), the rest are errands on
+ * Theory of Operation. Nothing is asked on the main loop: checks are the agent's own (checker.c), the rest are local_calls on
  * threads of the drain's. Of each kind only a few are under way, for others ask as well. A target that does not answer is not
  * asked again for a while: its silence costs each time. What answers mean is judged on the main loop, where the configuration is.
  *
@@ -29,16 +29,16 @@
 
 #define PROBE_S 1
 
-/* --- errands --- */
+/* --- local_calls --- */
 
-typedef struct Task {
+typedef struct ScoutTask {
   char *uuid;
   GPtrArray *active; /* of a list */
   MigProbe probe;    /* of a measurement */
-} Task;
+} ScoutTask;
 
 static void task_free(gpointer data) {
-  Task *task = data;
+  ScoutTask *task = data;
 
   g_clear_pointer(&task->active, g_ptr_array_unref);
   g_free(task->uuid);
@@ -46,14 +46,14 @@ static void task_free(gpointer data) {
 }
 
 static bool run_list(MigDriver *driver, MigConn *conn, gpointer data, GError **error) {
-  Task *task = data;
+  ScoutTask *task = data;
 
   task->active = driver->ops->list_active(conn, error);
   return task->active != NULL;
 }
 
 static bool run_measure(MigDriver *driver, MigConn *conn, gpointer data, GError **error) {
-  Task *task = data;
+  ScoutTask *task = data;
   uint64_t bytes_per_s;
 
   if (!driver->ops->probe_dirty_rate(conn, task->uuid, PROBE_S, &bytes_per_s, &task->probe.cpu_share, error))
@@ -63,28 +63,28 @@ static bool run_measure(MigDriver *driver, MigConn *conn, gpointer data, GError 
 }
 
 /* Who asked. The drain may be over, or be gone, when the answer comes: so it is found by its id. */
-typedef struct Asker {
+typedef struct ScoutCaller {
   Drains *drains;
   char drain_id[JOB_ID_SIZE];
   char uuid[MIG_UUID_STRING_SIZE];
   size_t target; /* of a check */
-} Asker;
+} ScoutCaller;
 
-static Asker *asker_new(const Drain *drain, const DrainGuest *guest) {
-  Asker *asker = g_new0(Asker, 1);
+static ScoutCaller *caller_for(const Drain *drain, const DrainGuest *guest) {
+  ScoutCaller *caller = g_new0(ScoutCaller, 1);
 
-  asker->drains = drain->drains;
-  g_strlcpy(asker->drain_id, drain->id, sizeof asker->drain_id);
+  caller->drains = drain->drains;
+  g_strlcpy(caller->drain_id, drain->id, sizeof caller->drain_id);
   if (guest)
-    g_strlcpy(asker->uuid, guest->uuid, sizeof asker->uuid);
-  return asker;
+    g_strlcpy(caller->uuid, guest->uuid, sizeof caller->uuid);
+  return caller;
 }
 
 /* NULL: nobody wants the answer any more. */
-static Drain *drain_of(const Asker *asker) {
-  Drain *drain = asker->drains->drain;
+static Drain *drain_of(const ScoutCaller *caller) {
+  Drain *drain = caller->drains->drain;
 
-  return drain && !drain_is_over(drain) && strcmp(drain->id, asker->drain_id) == 0 ? drain : NULL;
+  return drain && !drain_is_over(drain) && strcmp(drain->id, caller->drain_id) == 0 ? drain : NULL;
 }
 
 /* --- which domains there are --- */
@@ -126,9 +126,9 @@ static void take_list(Drain *drain, GPtrArray *list) {
 }
 
 static void on_list(gpointer data, const GError *error, gpointer user_data) {
-  g_autofree Asker *asker = user_data;
-  Drain *drain = drain_of(asker);
-  Task *task = data;
+  g_autofree ScoutCaller *caller = user_data;
+  Drain *drain = drain_of(caller);
+  ScoutTask *task = data;
 
   if (!drain)
     return;
@@ -141,12 +141,12 @@ static void on_list(gpointer data, const GError *error, gpointer user_data) {
 }
 
 static void ask_for_list(Drain *drain, uint64_t now_ms) {
-  Errand errand = {.run = run_list, .task = g_new0(Task, 1), .free_task = task_free};
+  LocalCall call = {.run = run_list, .task = g_new0(ScoutTask, 1), .free_task = task_free};
 
   drain->listing = true;
   drain->list_begun_ms = now_ms;
   drain->list_due_ms = now_ms + LIST_INTERVAL_MS;
-  errands_run(drain->errands, &errand, on_list, asker_new(drain, NULL));
+  local_calls_run(drain->local_calls, &call, on_list, caller_for(drain, NULL));
 }
 
 /* Where nothing else is left, it is all that the end waits for. */
@@ -161,7 +161,7 @@ static bool wants_list(const Drain *drain, uint64_t now_ms) {
 static bool resolve_goals(Drain *drain, DrainGuest *guest, const MigDomainFacts *facts) {
   const Config *config = drain->drains->config;
   const ConfigPolicy *named = config_find_policy(config, drain->asked.policy_name);
-  MigMatchFacts match = asked_match_facts(facts);
+  MigMatchFacts match = params_match_facts(facts);
 
   if (drain->asked.policy_name && !named)
     return false;
@@ -303,9 +303,9 @@ static void take_check(Drain *drain, DrainGuest *guest) {
 }
 
 static void on_check(const MigCheckInput *input, const GError *error, gpointer user_data) {
-  g_autofree Asker *asker = user_data;
-  Drain *drain = drain_of(asker);
-  DrainGuest *guest = drain ? drain_find_guest(drain, asker->uuid) : NULL;
+  g_autofree ScoutCaller *caller = user_data;
+  Drain *drain = drain_of(caller);
+  DrainGuest *guest = drain ? drain_find_guest(drain, caller->uuid) : NULL;
 
   if (!guest)
     return;
@@ -315,9 +315,9 @@ static void on_check(const MigCheckInput *input, const GError *error, gpointer u
     guest->check_error = g_error_copy(error);
   } else {
     guest->memory_bytes = input->domain->memory_bytes;
-    note_away(drain->targets->pdata[asker->target], input);
+    note_away(drain->targets->pdata[caller->target], input);
     if (resolve_goals(drain, guest, input->domain))
-      judge(drain, guest, asker->target, input);
+      judge(drain, guest, caller->target, input);
     else if (!guest->check_error)
       guest->check_error =
           g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID,
@@ -345,16 +345,16 @@ static void ask_for_check(Drain *drain, DrainGuest *guest, uint64_t now_ms) {
     guest->asked += is_worth_asking(drain, i, all_away, now_ms);
   drain->checks += guest->asked;
   for (guint i = 0; i < drain->targets->len; i++) {
-    Asker *asker;
+    ScoutCaller *caller;
 
     if (!is_worth_asking(drain, i, all_away, now_ms)) {
       set_fit(drain, guest, i, MIG_DRAIN_FIT_NOT_NOW, NULL);
       continue;
     }
-    asker = asker_new(drain, guest);
-    asker->target = i;
-    checker_ask(drain->drains->checker, guest->uuid, ((const DrainTarget *)drain->targets->pdata[i])->uri,
-                drain->drains->config->prepare_timeout_ms, on_check, asker);
+    caller = caller_for(drain, guest);
+    caller->target = i;
+    survey_pool_ask(drain->drains->surveys, guest->uuid, ((const DrainTarget *)drain->targets->pdata[i])->uri,
+                    drain->drains->config->prepare_timeout_ms, on_check, caller);
   }
 }
 
@@ -365,10 +365,10 @@ static bool wants_check(const DrainGuest *guest, uint64_t now_ms) {
 /* --- what its move would take --- */
 
 static void on_measurement(gpointer data, const GError *error, gpointer user_data) {
-  g_autofree Asker *asker = user_data;
-  Drain *drain = drain_of(asker);
-  DrainGuest *guest = drain ? drain_find_guest(drain, asker->uuid) : NULL;
-  const Task *task = data;
+  g_autofree ScoutCaller *caller = user_data;
+  Drain *drain = drain_of(caller);
+  DrainGuest *guest = drain ? drain_find_guest(drain, caller->uuid) : NULL;
+  const ScoutTask *task = data;
 
   if (!guest)
     return;
@@ -380,13 +380,13 @@ static void on_measurement(gpointer data, const GError *error, gpointer user_dat
 }
 
 static void ask_for_measurement(Drain *drain, DrainGuest *guest) {
-  Errand errand = {
-      .run = run_measure, .task = g_new0(Task, 1), .free_task = task_free, .extra_ms = PROBE_S * 2000};
+  LocalCall call = {
+      .run = run_measure, .task = g_new0(ScoutTask, 1), .free_task = task_free, .extra_ms = PROBE_S * 2000};
 
-  ((Task *)errand.task)->uuid = g_strdup(guest->uuid);
+  ((ScoutTask *)call.task)->uuid = g_strdup(guest->uuid);
   guest->measured = guest->measuring = true;
   drain->measurements++;
-  errands_run(drain->errands, &errand, on_measurement, asker_new(drain, guest));
+  local_calls_run(drain->local_calls, &call, on_measurement, caller_for(drain, guest));
 }
 
 static bool wants_measurement(const Drain *drain, const DrainGuest *guest) {
@@ -416,7 +416,7 @@ void drain_ask(Drain *drain) {
 void drain_begin(Drain *drain) {
   Drains *drains = drain->drains;
 
-  drain->errands = errands_new(drains->mover->driver, drains->mover->hypervisor, drains->mover->context,
-                               THREADS, drains->config->connect_timeout_ms);
+  drain->local_calls = local_calls_new(drains->mover->driver, drains->mover->hypervisor,
+                                       drains->mover->context, THREADS, drains->config->connect_timeout_ms);
   drain_step_soon(drain);
 }

@@ -75,7 +75,7 @@ void drain_free(Drain *drain) {
     return;
   drain->closing = true;
   forget_soon(drain);
-  errands_free(drain->errands);
+  local_calls_free(drain->local_calls);
   drain_watchers_free(drain);
   forget_guests(drain);
   for (guint i = 0; i < drain->targets->len; i++)
@@ -84,7 +84,7 @@ void drain_free(Drain *drain) {
   g_ptr_array_unref(drain->guests);
   g_hash_table_unref(drain->by_uuid);
   json_decref(drain->final_guests);
-  asked_goals_clear(&drain->asked);
+  goals_param_clear(&drain->asked);
   g_free(drain->request_key);
   g_free(drain->digest);
   g_free(drain->by);
@@ -160,7 +160,7 @@ bool drain_is_over(const Drain *drain) {
 }
 
 bool drain_has_begun(const Drain *drain) {
-  return drain->errands != NULL;
+  return drain->local_calls != NULL;
 }
 
 /* --- the step --- */

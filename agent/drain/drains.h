@@ -12,6 +12,6 @@ struct Drains {
   Requests *requests;
   Node *node;
   const Config *config;
-  Checker *checker;
+  SurveyPool *surveys;
   Drain *drain; /* the one under way, or the last; NULL: there was none */
 };

@@ -31,7 +31,7 @@
 
 typedef enum TaskKind { TASK_WRITE, TASK_REMOVE, TASK_READ } TaskKind;
 
-typedef struct Task {
+typedef struct HistoryTask {
   HistoryStore *store;
   TaskKind kind;
   char *id;
@@ -42,19 +42,19 @@ typedef struct Task {
   GDestroyNotify free_user_data;
   History *history; /* what was read */
   GError *error;
-} Task;
+} HistoryTask;
 
 struct HistoryStore {
   GMainContext *context;
   uint64_t gap_ms;
   HistoryStoreHooks hooks;
   int directory_fd;
-  DiskQueue queue;    /* of Task */
+  DiskQueue queue;    /* of HistoryTask */
   GHashTable *writes; /* id → the TASK_WRITE that waits; this and the next under the queue's mutex */
   unsigned n_reads;
 };
 
-static void task_free(Task *task) {
+static void task_free(HistoryTask *task) {
   g_free(task->id);
   g_free(task->text);
   history_free(task->history);
@@ -140,7 +140,7 @@ static void remove_files(HistoryStore *store, const char *id) {
 /* --- the thread --- */
 
 static gboolean deliver(gpointer data) {
-  Task *task = data;
+  HistoryTask *task = data;
 
   if (task->kind == TASK_READ)
     task->func(task->id, g_steal_pointer(&task->history), task->error, task->user_data);
@@ -149,7 +149,7 @@ static gboolean deliver(gpointer data) {
   return G_SOURCE_REMOVE;
 }
 
-static void run_task(HistoryStore *store, Task *task) {
+static void run_task(HistoryStore *store, HistoryTask *task) {
   switch (task->kind) {
   case TASK_WRITE:
     write_file(store, task->id, task->text, task->last, &task->error);
@@ -169,7 +169,7 @@ static gpointer history_thread(gpointer data) {
   HistoryStore *store = data;
 
   while (disk_queue_wait(&store->queue)) {
-    Task *task = g_queue_pop_head(&store->queue.items);
+    HistoryTask *task = g_queue_pop_head(&store->queue.items);
 
     if (task->kind == TASK_WRITE)
       g_hash_table_remove(store->writes, task->id);
@@ -180,8 +180,8 @@ static gpointer history_thread(gpointer data) {
   return NULL;
 }
 
-static Task *task_new(HistoryStore *store, TaskKind kind, const char *id) {
-  Task *task = g_new0(Task, 1);
+static HistoryTask *task_new(HistoryStore *store, TaskKind kind, const char *id) {
+  HistoryTask *task = g_new0(HistoryTask, 1);
 
   task->store = store;
   task->kind = kind;
@@ -190,7 +190,7 @@ static Task *task_new(HistoryStore *store, TaskKind kind, const char *id) {
 }
 
 void history_store_write(HistoryStore *store, const char *id, char *text, bool last) {
-  Task *task;
+  HistoryTask *task;
 
   if (!store) {
     g_free(text);
@@ -213,7 +213,7 @@ void history_store_write(HistoryStore *store, const char *id, char *text, bool l
 }
 
 void history_store_remove(HistoryStore *store, const char *id) {
-  Task *waiting;
+  HistoryTask *waiting;
 
   if (!store)
     return;
@@ -231,7 +231,7 @@ void history_store_remove(HistoryStore *store, const char *id) {
 
 bool history_store_read(HistoryStore *store, const char *id, HistoryReadFunc func, gpointer user_data,
                         GDestroyNotify free_user_data) {
-  Task *task;
+  HistoryTask *task;
   bool taken;
 
   g_mutex_lock(&store->queue.mutex);

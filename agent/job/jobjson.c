@@ -328,7 +328,7 @@ static json_t *forecast_to_json(const Job *job) {
   return object;
 }
 
-json_t *job_to_json(const Job *job, const JobContext *context, JobView view) {
+json_t *job_to_json(const Job *job, const JobContext *context, JobDetail view) {
   json_t *object = jobjson_common(job);
 
   if (job->deadline_ms > 0 && !job_is_final(job))
@@ -346,7 +346,7 @@ json_t *job_to_json(const Job *job, const JobContext *context, JobView view) {
   if (job->have_forecast && !job_is_final(job))
     json_object_set_new_nocheck(object, "forecast", forecast_to_json(job));
   json_object_set_new_nocheck(object, "events",
-                              jobjson_events(job, view == JOB_VIEW_FULL ? JOB_EVENTS_MAX : NEWS_EVENTS));
+                              jobjson_events(job, view == JOB_DETAIL_FULL ? JOB_EVENTS_MAX : NEWS_EVENTS));
   return object;
 }
 

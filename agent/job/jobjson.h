@@ -7,10 +7,10 @@
 
 #include <jansson.h>
 
-typedef enum JobView {
-  JOB_VIEW_FULL, /* all events */
-  JOB_VIEW_NEWS  /* the newest events only, for one step of a stream */
-} JobView;
+typedef enum JobDetail {
+  JOB_DETAIL_FULL, /* all events */
+  JOB_DETAIL_NEWS  /* the newest events only, for one step of a stream */
+} JobDetail;
 
 /* What of a job's JSON depends on the rest of the agent and on the time. */
 typedef struct JobContext {
@@ -26,7 +26,7 @@ typedef struct JobContext {
 } JobContext;
 
 /* The interface's type Job. */
-json_t *job_to_json(const Job *job, const JobContext *context, JobView view);
+json_t *job_to_json(const Job *job, const JobContext *context, JobDetail view);
 
 /* The interface's []Finding: what was found of the job; empty if nothing was. */
 json_t *job_findings_to_json(const Job *job);

@@ -35,7 +35,7 @@ JobLease *job_lease_new(void) {
 
   lease->images = g_ptr_array_new_with_free_func(image_free);
   lease->waiting = g_ptr_array_new_with_free_func(call_unref);
-  lease->askers = g_ptr_array_new();
+  lease->look_waiters = g_ptr_array_new();
   lease->called_off = g_atomic_rc_box_new0(gint);
   return lease;
 }
@@ -46,7 +46,7 @@ void job_lease_free(JobLease *lease) {
   g_free(lease->source);
   g_ptr_array_unref(lease->images);
   g_ptr_array_unref(lease->waiting);
-  g_ptr_array_unref(lease->askers);
+  g_ptr_array_unref(lease->look_waiters);
   g_atomic_rc_box_release(lease->called_off);
   g_free(lease);
 }

@@ -38,10 +38,10 @@ typedef struct JobLease {
   GPtrArray *images; /* JobImage */
 
   /* Of this process only. */
-  GPtrArray *waiting; /* VarlinkCall: to be told of the lease once its images are made */
-  GPtrArray *askers;  /* of incoming.c: to be told once it has been looked at */
+  GPtrArray *waiting;      /* VarlinkCall: to be told of the lease once its images are made */
+  GPtrArray *look_waiters; /* of incoming.c: to be told once it has been looked at */
   gint *called_off; /* atomic, counted: images that are being removed must stay, for something was heard of */
-  bool asking;      /* an errand is under way */
+  bool asking;      /* a call is under way */
   bool asked_for_again; /* something happened meanwhile */
   uint64_t due_ms;      /* when to look next, monotonic */
 } JobLease;

@@ -120,32 +120,32 @@ void recorder_forget(Jobs *jobs, Job *job) {
 
 /* --- for clients --- */
 
-typedef struct Asked {
+typedef struct HistoryRead {
   Jobs *jobs;
   RecorderReplyFunc func;
   gpointer user_data;
   GDestroyNotify free_user_data;
-} Asked;
+} HistoryRead;
 
-static void asked_free(gpointer data) {
-  Asked *asked = data;
+static void history_read_free(gpointer data) {
+  HistoryRead *read = data;
 
-  asked->free_user_data(asked->user_data);
-  g_free(asked);
+  read->free_user_data(read->user_data);
+  g_free(read);
 }
 
 static void on_read(const char *id, History *history, const GError *error, gpointer user_data) {
-  const Asked *asked = user_data;
+  const HistoryRead *read = user_data;
 
   if (error)
-    say(asked->jobs, id, error, "cannot be read");
-  asked->func(id, history_to_json(history), asked->user_data);
+    say(read->jobs, id, error, "cannot be read");
+  read->func(id, history_to_json(history), read->user_data);
   history_free(history);
 }
 
 bool recorder_get(Jobs *jobs, const Job *job, RecorderReplyFunc func, gpointer user_data,
                   GDestroyNotify free_user_data) {
-  Asked *asked;
+  HistoryRead *read;
 
   /* What runs has it in memory; what never began has none. */
   if (job->history || job->started_usec == 0 || !jobs->histories) {
@@ -153,10 +153,10 @@ bool recorder_get(Jobs *jobs, const Job *job, RecorderReplyFunc func, gpointer u
     free_user_data(user_data);
     return true;
   }
-  asked = g_new0(Asked, 1);
-  *asked = (Asked){jobs, func, user_data, free_user_data};
-  if (history_store_read(jobs->histories, job->id, on_read, asked, asked_free))
+  read = g_new0(HistoryRead, 1);
+  *read = (HistoryRead){jobs, func, user_data, free_user_data};
+  if (history_store_read(jobs->histories, job->id, on_read, read, history_read_free))
     return true;
-  g_free(asked);
+  g_free(read);
   return false;
 }

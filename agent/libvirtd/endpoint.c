@@ -28,7 +28,7 @@
 #define OPEN_MS    2500 /* less than ANSWER_MS: an open that hangs ends by itself */
 #define LOST_MAX   3
 
-G_STATIC_ASSERT(ANSWER_MS + REACH_MS < ASK_LONGEST_MS);
+G_STATIC_ASSERT(ANSWER_MS + REACH_MS < ENDPOINT_LONGEST_MS);
 
 /* Of a target's connection. What ends there is the guest only if it was alive before: a copy that a later migration stopped ends
  * without it. */
@@ -41,7 +41,7 @@ typedef struct Watch {
   unsigned heard; /* how many events of the domain's state */
 } Watch;
 
-struct Asker {
+struct Endpoint {
   gint refs; /* the owner's, and one for each question */
   MigDriver *driver;
   Hypervisor *hypervisor; /* held also for a target's: so it is known that threads are left */
@@ -60,66 +60,66 @@ typedef struct Question Question;
 typedef bool (*QuestionFunc)(Question *question, MigConn *conn, GError **error);
 
 struct Question {
-  Asker *asker;
+  Endpoint *endpoint;
   QuestionFunc func;
   MigConn *conn; /* of a target: to be asked on; NULL: to be opened. Afterwards: to be kept */
   bool ended;
   bool lost;
-  bool sent;      /* an action: it was asked of libvirtd */
-  AskBasis basis; /* an action: what it rests on */
+  bool sent;           /* an action: it was asked of libvirtd */
+  EndpointBasis basis; /* an action: what it rests on */
   bool ok;
-  AskAnswer answer;
+  EndpointAnswer answer;
   GError *error;
 };
 
-static void asker_unref(Asker *asker) {
-  if (!g_atomic_int_dec_and_test(&asker->refs))
+static void endpoint_unref(Endpoint *endpoint) {
+  if (!g_atomic_int_dec_and_test(&endpoint->refs))
     return;
-  hypervisor_unref(asker->hypervisor);
-  g_free(asker->uri);
-  g_free(asker->domain_uuid);
-  g_ptr_array_unref(asker->ears);
-  g_mutex_clear(&asker->mutex);
-  g_cond_clear(&asker->cond);
-  g_free(asker);
+  hypervisor_unref(endpoint->hypervisor);
+  g_free(endpoint->uri);
+  g_free(endpoint->domain_uuid);
+  g_ptr_array_unref(endpoint->ears);
+  g_mutex_clear(&endpoint->mutex);
+  g_cond_clear(&endpoint->cond);
+  g_free(endpoint);
 }
 
-Asker *asker_new(MigDriver *driver, Hypervisor *hypervisor, const char *uri, const char *domain_uuid) {
-  Asker *asker = g_new0(Asker, 1);
+Endpoint *endpoint_new(MigDriver *driver, Hypervisor *hypervisor, const char *uri, const char *domain_uuid) {
+  Endpoint *endpoint = g_new0(Endpoint, 1);
 
-  asker->refs = 1;
-  asker->driver = driver;
-  asker->hypervisor = hypervisor_ref(hypervisor);
-  asker->uri = g_strdup(uri);
-  asker->domain_uuid = g_strdup(domain_uuid);
-  asker->ears = g_ptr_array_new_with_free_func(g_free);
-  g_mutex_init(&asker->mutex);
-  g_cond_init(&asker->cond);
-  return asker;
+  endpoint->refs = 1;
+  endpoint->driver = driver;
+  endpoint->hypervisor = hypervisor_ref(hypervisor);
+  endpoint->uri = g_strdup(uri);
+  endpoint->domain_uuid = g_strdup(domain_uuid);
+  endpoint->ears = g_ptr_array_new_with_free_func(g_free);
+  g_mutex_init(&endpoint->mutex);
+  g_cond_init(&endpoint->cond);
+  return endpoint;
 }
 
-void asker_free(Asker *asker) {
-  if (!asker)
+void endpoint_free(Endpoint *endpoint) {
+  if (!endpoint)
     return;
-  if (asker->conn)
-    asker->driver->ops->close(asker->conn);
-  asker->conn = NULL;
-  asker_unref(asker);
+  if (endpoint->conn)
+    endpoint->driver->ops->close(endpoint->conn);
+  endpoint->conn = NULL;
+  endpoint_unref(endpoint);
 }
 
 static void question_free(Question *question) {
   if (question->conn)
-    question->asker->driver->ops->close(question->conn);
+    question->endpoint->driver->ops->close(question->conn);
   g_clear_error(&question->error);
-  asker_unref(question->asker);
+  endpoint_unref(question->endpoint);
   g_free(question);
 }
 
 /* --- what is heard --- */
 
-/* The events of one connection. It lives as long as the asker, for which each open connection holds a question or the owner. */
+/* The events of one connection. It lives as long as the endpoint, for which each open connection holds a question or the owner. */
 typedef struct Ear {
-  Asker *asker;
+  Endpoint *endpoint;
   unsigned number;
 } Ear;
 
@@ -147,52 +147,53 @@ static void hear_state(Watch *watch, const MigVirtEvent *event) {
 
 static void on_event(const MigVirtEvent *event, gpointer user_data) {
   const Ear *ear = user_data;
-  Asker *asker = ear->asker;
+  Endpoint *endpoint = ear->endpoint;
 
-  g_mutex_lock(&asker->mutex);
-  if (ear->number == asker->watch.number) {
+  g_mutex_lock(&endpoint->mutex);
+  if (ear->number == endpoint->watch.number) {
     if (event->kind == MIG_VIRT_EVENT_CLOSED)
-      asker->watch.since_ms = 0;
-    else if (event->kind == MIG_VIRT_EVENT_STATE && g_ascii_strcasecmp(event->uuid, asker->domain_uuid) == 0)
-      hear_state(&asker->watch, event);
+      endpoint->watch.since_ms = 0;
+    else if (event->kind == MIG_VIRT_EVENT_STATE &&
+             g_ascii_strcasecmp(event->uuid, endpoint->domain_uuid) == 0)
+      hear_state(&endpoint->watch, event);
   }
-  g_mutex_unlock(&asker->mutex);
+  g_mutex_unlock(&endpoint->mutex);
 }
 
 /* Events of before are not heard from now on. */
-static void end_watch(Asker *asker) {
-  g_mutex_lock(&asker->mutex);
-  asker->watch.number++;
-  asker->watch.since_ms = 0;
-  asker->watch.alive = asker->watch.ended = false;
-  g_mutex_unlock(&asker->mutex);
+static void end_watch(Endpoint *endpoint) {
+  g_mutex_lock(&endpoint->mutex);
+  endpoint->watch.number++;
+  endpoint->watch.since_ms = 0;
+  endpoint->watch.alive = endpoint->watch.ended = false;
+  g_mutex_unlock(&endpoint->mutex);
 }
 
-static MigConn *open_watched(Asker *asker, GError **error) {
+static MigConn *open_watched(Endpoint *endpoint, GError **error) {
   Ear *ear = g_new0(Ear, 1);
   MigConn *conn;
 
-  g_mutex_lock(&asker->mutex);
-  ear->asker = asker;
-  ear->number = ++asker->watch.number;
-  asker->watch.since_ms = 0;
-  asker->watch.alive = asker->watch.ended = false;
-  g_ptr_array_add(asker->ears, ear);
-  g_mutex_unlock(&asker->mutex);
-  conn = asker->driver->ops->open(asker->driver, asker->uri, OPEN_MS, on_event, ear, error);
+  g_mutex_lock(&endpoint->mutex);
+  ear->endpoint = endpoint;
+  ear->number = ++endpoint->watch.number;
+  endpoint->watch.since_ms = 0;
+  endpoint->watch.alive = endpoint->watch.ended = false;
+  g_ptr_array_add(endpoint->ears, ear);
+  g_mutex_unlock(&endpoint->mutex);
+  conn = endpoint->driver->ops->open(endpoint->driver, endpoint->uri, OPEN_MS, on_event, ear, error);
   if (!conn)
     return NULL;
-  g_mutex_lock(&asker->mutex);
-  if (asker->watch.number == ear->number)
-    asker->watch.since_ms = clock_now_ms();
-  g_mutex_unlock(&asker->mutex);
+  g_mutex_lock(&endpoint->mutex);
+  if (endpoint->watch.number == ear->number)
+    endpoint->watch.since_ms = clock_now_ms();
+  g_mutex_unlock(&endpoint->mutex);
   return conn;
 }
 
 /* --- on the question's thread --- */
 
 static bool ask_source(Question *question) {
-  HypervisorConn *conn = hypervisor_acquire(question->asker->hypervisor, ACQUIRE_MS, &question->error);
+  HypervisorConn *conn = hypervisor_acquire(question->endpoint->hypervisor, ACQUIRE_MS, &question->error);
   bool ok;
 
   if (!conn)
@@ -203,16 +204,16 @@ static bool ask_source(Question *question) {
   return ok;
 }
 
-static void take_heard(Asker *asker, AskAnswer *answer) {
-  g_mutex_lock(&asker->mutex);
-  answer->watched_since_ms = asker->watch.since_ms;
-  answer->had_guest = asker->watch.had_guest;
-  answer->ended = asker->watch.ended;
-  g_mutex_unlock(&asker->mutex);
+static void take_heard(Endpoint *endpoint, EndpointAnswer *answer) {
+  g_mutex_lock(&endpoint->mutex);
+  answer->watched_since_ms = endpoint->watch.since_ms;
+  answer->had_guest = endpoint->watch.had_guest;
+  answer->ended = endpoint->watch.ended;
+  g_mutex_unlock(&endpoint->mutex);
 }
 
 static bool ask_target(Question *question) {
-  const MigDriverOps *ops = question->asker->driver->ops;
+  const MigDriverOps *ops = question->endpoint->driver->ops;
   bool ok;
 
   if (question->conn && !ops->is_alive(question->conn)) {
@@ -220,11 +221,11 @@ static bool ask_target(Question *question) {
     question->conn = NULL;
   }
   if (!question->conn)
-    question->conn = open_watched(question->asker, &question->error);
+    question->conn = open_watched(question->endpoint, &question->error);
   if (!question->conn)
     return false;
   ok = question->func(question, question->conn, &question->error);
-  take_heard(question->asker, &question->answer);
+  take_heard(question->endpoint, &question->answer);
   /* A refusal is an answer, too; only of a connection that broke nothing more is to be had. */
   if (!ok && !ops->is_alive(question->conn)) {
     ops->close(question->conn);
@@ -235,19 +236,19 @@ static bool ask_target(Question *question) {
 
 static gpointer question_thread(gpointer data) {
   Question *question = data;
-  Asker *asker = question->asker;
-  bool ok = asker->uri ? ask_target(question) : ask_source(question);
+  Endpoint *endpoint = question->endpoint;
+  bool ok = endpoint->uri ? ask_target(question) : ask_source(question);
   bool lost;
 
-  g_mutex_lock(&asker->mutex);
+  g_mutex_lock(&endpoint->mutex);
   question->ok = ok;
   question->ended = true;
   lost = question->lost;
   if (lost)
-    asker->lost--;
+    endpoint->lost--;
   else
-    g_cond_broadcast(&asker->cond);
-  g_mutex_unlock(&asker->mutex);
+    g_cond_broadcast(&endpoint->cond);
+  g_mutex_unlock(&endpoint->mutex);
   if (lost)
     question_free(question);
   return NULL;
@@ -256,70 +257,70 @@ static gpointer question_thread(gpointer data) {
 /* --- who asks --- */
 
 /* NULL: lost. `ret_sent`: libvirtd may have it all the same. */
-static Question *wait_for_answer(Asker *asker, Question *question, bool *ret_sent) {
+static Question *wait_for_answer(Endpoint *endpoint, Question *question, bool *ret_sent) {
   gint64 until = g_get_monotonic_time() + ANSWER_MS * G_TIME_SPAN_MILLISECOND;
 
-  g_mutex_lock(&asker->mutex);
-  while (!question->ended && g_cond_wait_until(&asker->cond, &asker->mutex, until))
+  g_mutex_lock(&endpoint->mutex);
+  while (!question->ended && g_cond_wait_until(&endpoint->cond, &endpoint->mutex, until))
     ;
   *ret_sent = question->sent;
   if (!question->ended) {
     question->lost = true;
-    asker->lost++;
+    endpoint->lost++;
     question = NULL;
   }
-  g_mutex_unlock(&asker->mutex);
+  g_mutex_unlock(&endpoint->mutex);
   return question;
 }
 
-static const char *who(const Asker *asker) {
-  return asker->uri ? asker->uri : "this node's libvirtd";
+static const char *who(const Endpoint *endpoint) {
+  return endpoint->uri ? endpoint->uri : "this node's libvirtd";
 }
 
-static bool may_ask(Asker *asker, GError **error) {
+static bool may_ask(Endpoint *endpoint, GError **error) {
   unsigned lost;
 
-  g_mutex_lock(&asker->mutex);
-  lost = asker->lost;
-  g_mutex_unlock(&asker->mutex);
+  g_mutex_lock(&endpoint->mutex);
+  lost = endpoint->lost;
+  g_mutex_unlock(&endpoint->mutex);
   if (lost >= LOST_MAX) {
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "%s does not answer: calls to it hang",
-                who(asker));
+                who(endpoint));
     return false;
   }
-  return !asker->uri || asker->conn ||
-         asker->driver->ops->reachable(asker->driver, asker->uri, REACH_MS, error);
+  return !endpoint->uri || endpoint->conn ||
+         endpoint->driver->ops->reachable(endpoint->driver, endpoint->uri, REACH_MS, error);
 }
 
-static bool ask(Asker *asker, QuestionFunc func, const AskBasis *basis, AskAnswer *ret_answer, bool *ret_sent,
-                GError **error) {
+static bool ask(Endpoint *endpoint, QuestionFunc func, const EndpointBasis *basis, EndpointAnswer *ret_answer,
+                bool *ret_sent, GError **error) {
   Question *question, *answered;
   GThread *thread;
   bool ok;
 
   *ret_sent = false;
-  if (!may_ask(asker, error)) {
-    end_watch(asker);
+  if (!may_ask(endpoint, error)) {
+    end_watch(endpoint);
     return false;
   }
   question = g_new0(Question, 1);
-  g_atomic_int_inc(&asker->refs);
-  question->asker = asker;
+  g_atomic_int_inc(&endpoint->refs);
+  question->endpoint = endpoint;
   question->func = func;
   if (basis)
     question->basis = *basis;
-  question->conn = g_steal_pointer(&asker->conn);
-  thread = g_thread_try_new(asker->uri ? "ask-target" : "ask-source", question_thread, question, error);
+  question->conn = g_steal_pointer(&endpoint->conn);
+  thread = g_thread_try_new(endpoint->uri ? "ask-target" : "ask-source", question_thread, question, error);
   if (!thread) {
     question_free(question);
     return false;
   }
   g_thread_unref(thread);
 
-  answered = wait_for_answer(asker, question, ret_sent);
+  answered = wait_for_answer(endpoint, question, ret_sent);
   if (!answered) {
-    end_watch(asker); /* the connection went with it */
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "%s did not answer within %d s", who(asker),
+    end_watch(endpoint); /* the connection went with it */
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "%s did not answer within %d s", who(endpoint),
                 ANSWER_MS / 1000);
     return false;
   }
@@ -328,40 +329,40 @@ static bool ask(Asker *asker, QuestionFunc func, const AskBasis *basis, AskAnswe
     *ret_answer = answered->answer;
   if (!ok)
     g_propagate_error(error, g_steal_pointer(&answered->error));
-  asker->conn = g_steal_pointer(&answered->conn);
+  endpoint->conn = g_steal_pointer(&answered->conn);
   question_free(answered);
   return ok;
 }
 
-static unsigned count_heard(Asker *asker) {
+static unsigned count_heard(Endpoint *endpoint) {
   unsigned heard;
 
-  g_mutex_lock(&asker->mutex);
-  heard = asker->watch.heard;
-  g_mutex_unlock(&asker->mutex);
+  g_mutex_lock(&endpoint->mutex);
+  heard = endpoint->watch.heard;
+  g_mutex_unlock(&endpoint->mutex);
   return heard;
 }
 
 /* What a look shows counts as what is heard does, unless something was heard meanwhile: that may be newer. */
-static void note_seen(Asker *asker, MigEndState state, unsigned heard_before) {
-  Watch *watch = &asker->watch;
+static void note_seen(Endpoint *endpoint, MigEndState state, unsigned heard_before) {
+  Watch *watch = &endpoint->watch;
 
-  g_mutex_lock(&asker->mutex);
+  g_mutex_lock(&endpoint->mutex);
   if (watch->heard == heard_before)
     watch->alive = is_alive(state) || (watch->alive && !is_not_alive(state));
-  g_mutex_unlock(&asker->mutex);
+  g_mutex_unlock(&endpoint->mutex);
 }
 
 static bool ask_status(Question *question, MigConn *conn, GError **error) {
-  const MigDriverOps *ops = question->asker->driver->ops;
-  const char *uuid = question->asker->domain_uuid;
-  AskAnswer *answer = &question->answer;
-  unsigned heard = count_heard(question->asker);
+  const MigDriverOps *ops = question->endpoint->driver->ops;
+  const char *uuid = question->endpoint->domain_uuid;
+  EndpointAnswer *answer = &question->answer;
+  unsigned heard = count_heard(question->endpoint);
 
   if (!ops->domain_status(conn, uuid, &answer->status, error))
     return false;
-  note_seen(question->asker, answer->status.state, heard);
-  if (question->asker->uri &&
+  note_seen(question->endpoint, answer->status.state, heard);
+  if (question->endpoint->uri &&
       (answer->status.state == MIG_END_RUNNING || answer->status.state == MIG_END_PAUSED))
     answer->have_final = ops->final_stats(conn, uuid, &answer->final, NULL);
   return true;
@@ -370,18 +371,18 @@ static bool ask_status(Question *question, MigConn *conn, GError **error) {
 /* Right before libvirtd is asked to act: does the domain stand as it did, and does anybody still wait? */
 static bool may_act(const MigDomainStatus *status, gpointer user_data, GError **error) {
   Question *question = user_data;
-  Asker *asker = question->asker;
+  Endpoint *endpoint = question->endpoint;
   bool lost;
 
-  g_mutex_lock(&asker->mutex);
+  g_mutex_lock(&endpoint->mutex);
   lost = question->lost;
   if (!lost && status->state == question->basis.state && status->id == question->basis.id &&
       !status->job_active) {
     question->sent = true;
-    g_mutex_unlock(&asker->mutex);
+    g_mutex_unlock(&endpoint->mutex);
     return true;
   }
-  g_mutex_unlock(&asker->mutex);
+  g_mutex_unlock(&endpoint->mutex);
   if (lost)
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "nobody waits for it any more");
   else
@@ -393,25 +394,25 @@ static bool may_act(const MigDomainStatus *status, gpointer user_data, GError **
 static bool ask_resume(Question *question, MigConn *conn, GError **error) {
   const MigGuard guard = {may_act, question};
 
-  return question->asker->driver->ops->resume(conn, question->asker->domain_uuid, &guard, error);
+  return question->endpoint->driver->ops->resume(conn, question->endpoint->domain_uuid, &guard, error);
 }
 
 static bool ask_undefine(Question *question, MigConn *conn, GError **error) {
   const MigGuard guard = {may_act, question};
 
-  return question->asker->driver->ops->undefine(conn, question->asker->domain_uuid, &guard, error);
+  return question->endpoint->driver->ops->undefine(conn, question->endpoint->domain_uuid, &guard, error);
 }
 
-bool asker_status(Asker *asker, AskAnswer *ret_answer, GError **error) {
+bool endpoint_status(Endpoint *endpoint, EndpointAnswer *ret_answer, GError **error) {
   bool sent;
 
-  return ask(asker, ask_status, NULL, ret_answer, &sent, error);
+  return ask(endpoint, ask_status, NULL, ret_answer, &sent, error);
 }
 
-bool asker_resume(Asker *asker, const AskBasis *basis, bool *ret_sent, GError **error) {
-  return ask(asker, ask_resume, basis, NULL, ret_sent, error);
+bool endpoint_resume(Endpoint *endpoint, const EndpointBasis *basis, bool *ret_sent, GError **error) {
+  return ask(endpoint, ask_resume, basis, NULL, ret_sent, error);
 }
 
-bool asker_undefine(Asker *asker, const AskBasis *basis, bool *ret_sent, GError **error) {
-  return ask(asker, ask_undefine, basis, NULL, ret_sent, error);
+bool endpoint_undefine(Endpoint *endpoint, const EndpointBasis *basis, bool *ret_sent, GError **error) {
+  return ask(endpoint, ask_undefine, basis, NULL, ret_sent, error);
 }

@@ -4,39 +4,39 @@
 
 #include "agent/libvirtd/hypervisor.h"
 
-typedef struct Asker Asker;
+typedef struct Endpoint Endpoint;
 
-typedef struct AskAnswer {
+typedef struct EndpointAnswer {
   MigDomainStatus status;
   bool have_final;
   MigFinalStats final; /* the target's count, where the guest has arrived */
   /* What libvirt has told of the domain by events, on the connection that was asked, before it answered. Of a target; of this
    * node's libvirtd only the time. */
   uint64_t watched_since_ms; /* monotonic: that connection is there since then, and has not broken */
-  bool had_guest;            /* the guest ran there, at any time since the asker was made */
+  bool had_guest;            /* the guest ran there, at any time since the endpoint was made */
   bool ended; /* it was shut down there, was destroyed or crashed, and nothing came after that */
-} AskAnswer;
+} EndpointAnswer;
 
 /* What an action rests on: how the domain stood at that end when it was decided on. */
-typedef struct AskBasis {
+typedef struct EndpointBasis {
   MigEndState state;
   int id; /* as in MigDomainStatus */
-} AskBasis;
+} EndpointBasis;
 
 /* Of the libvirtd of `uri`, whose connection is kept while it works; NULL: of this node's. What is given is copied, or held.
  */
-Asker *asker_new(MigDriver *driver, Hypervisor *hypervisor, const char *uri, const char *domain_uuid);
+Endpoint *endpoint_new(MigDriver *driver, Hypervisor *hypervisor, const char *uri, const char *domain_uuid);
 
 /* What hangs is left behind, and cleans up after itself. NULL is fine. */
-void asker_free(Asker *asker);
+void endpoint_free(Endpoint *endpoint);
 
-/* False: no answer, and why. Within ASK_LONGEST_MS. */
-bool asker_status(Asker *asker, AskAnswer *ret_answer, GError **error);
+/* False: no answer, and why. Within ENDPOINT_LONGEST_MS. */
+bool endpoint_status(Endpoint *endpoint, EndpointAnswer *ret_answer, GError **error);
 
 /* The actions that libvirt answers at once. Each is bound to `basis`: right before it is taken the domain is looked at once more, and
  * nothing is done if it stands otherwise, or if nobody waits for the answer any more (STALE). TIMEOUT: no answer came in time. It
  * will not be done any more, unless libvirtd had it already: ret_sent. */
-bool asker_resume(Asker *asker, const AskBasis *basis, bool *ret_sent, GError **error);
-bool asker_undefine(Asker *asker, const AskBasis *basis, bool *ret_sent, GError **error);
+bool endpoint_resume(Endpoint *endpoint, const EndpointBasis *basis, bool *ret_sent, GError **error);
+bool endpoint_undefine(Endpoint *endpoint, const EndpointBasis *basis, bool *ret_sent, GError **error);
 
-#define ASK_LONGEST_MS 4500
+#define ENDPOINT_LONGEST_MS 4500

@@ -8,18 +8,18 @@
 /* So long a look holds that saw nothing of the domain: what is done on it later, after libvirtd hung say, is not done. */
 #define LOOK_USEC (5 * G_USEC_PER_SEC)
 
-typedef struct Task {
+typedef struct ImagesTask {
   bool remove;
   JobLease *lease; /* a copy: of it the images count */
   char *domain_uuid;
   gint *called_off; /* counted: the lease has it as well */
   ImagesAnswer answer;
-} Task;
+} ImagesTask;
 
-typedef struct Asker {
+typedef struct ImagesCaller {
   ImagesFunc done;
   gpointer user_data;
-} Asker;
+} ImagesCaller;
 
 static void error_free(gpointer error) {
   if (error)
@@ -27,7 +27,7 @@ static void error_free(gpointer error) {
 }
 
 static void task_free(gpointer data) {
-  Task *task = data;
+  ImagesTask *task = data;
 
   job_lease_free(task->lease);
   g_ptr_array_unref(task->answer.errors);
@@ -36,7 +36,7 @@ static void task_free(gpointer data) {
   g_free(task);
 }
 
-static bool make(Task *task, const MigDriverOps *ops, MigConn *conn) {
+static bool make(ImagesTask *task, const MigDriverOps *ops, MigConn *conn) {
   for (guint i = 0; i < task->lease->images->len; i++) {
     JobImage *image = task->lease->images->pdata[i];
     const MigImage wanted = job_image_get(image);
@@ -61,7 +61,7 @@ static bool is_nothing(const MigDomainStatus *status) {
   return status->state == MIG_END_ABSENT && !status->job_active;
 }
 
-/* Its connection is the one by which events came all the time: errand->serial. Until it breaks. */
+/* Its connection is the one by which events came all the time: call->serial. Until it breaks. */
 static bool is_unbroken(const MigDriverOps *ops, MigConn *conn, GError **error) {
   if (ops->is_alive(conn))
     return true;
@@ -69,7 +69,7 @@ static bool is_unbroken(const MigDriverOps *ops, MigConn *conn, GError **error) 
   return false;
 }
 
-static bool remove_unused(Task *task, const MigDriverOps *ops, MigConn *conn, GError **error) {
+static bool remove_unused(ImagesTask *task, const MigDriverOps *ops, MigConn *conn, GError **error) {
   MigImageGuard guard = {.domain_uuid = task->domain_uuid,
                          .until_us = g_get_monotonic_time() + LOOK_USEC,
                          .called_off = task->called_off};
@@ -97,27 +97,27 @@ static bool remove_unused(Task *task, const MigDriverOps *ops, MigConn *conn, GE
 }
 
 static bool run(MigDriver *driver, MigConn *conn, gpointer data, GError **error) {
-  Task *task = data;
+  ImagesTask *task = data;
 
   return task->remove ? remove_unused(task, driver->ops, conn, error) : make(task, driver->ops, conn);
 }
 
 static void on_done(gpointer data, const GError *error, gpointer user_data) {
-  g_autofree Asker *asker = user_data;
-  Task *task = data;
+  g_autofree ImagesCaller *caller = user_data;
+  ImagesTask *task = data;
 
-  asker->done(task ? &task->answer : NULL, error, asker->user_data);
+  caller->done(task ? &task->answer : NULL, error, caller->user_data);
 }
 
-static void start(Errands *errands, const JobLease *lease, const char *domain_uuid, unsigned serial,
+static void start(LocalCalls *local_calls, const JobLease *lease, const char *domain_uuid, unsigned serial,
                   ImagesFunc done, gpointer user_data) {
-  Task *task = g_new0(Task, 1);
-  Asker *asker = g_new0(Asker, 1);
-  Errand errand = {.run = run,
-                   .task = task,
-                   .free_task = task_free,
-                   .extra_ms = lease->images->len * IMAGE_MS,
-                   .serial = serial};
+  ImagesTask *task = g_new0(ImagesTask, 1);
+  ImagesCaller *caller = g_new0(ImagesCaller, 1);
+  LocalCall call = {.run = run,
+                    .task = task,
+                    .free_task = task_free,
+                    .extra_ms = lease->images->len * IMAGE_MS,
+                    .serial = serial};
 
   task->remove = domain_uuid != NULL;
   task->domain_uuid = g_strdup(domain_uuid);
@@ -134,16 +134,16 @@ static void start(Errands *errands, const JobLease *lease, const char *domain_uu
     ((JobImage *)task->lease->images->pdata[i])->stamp = image->stamp;
     g_ptr_array_add(task->answer.errors, NULL);
   }
-  asker->done = done;
-  asker->user_data = user_data;
-  errands_run(errands, &errand, on_done, asker);
+  caller->done = done;
+  caller->user_data = user_data;
+  local_calls_run(local_calls, &call, on_done, caller);
 }
 
-void images_make(Errands *errands, const JobLease *lease, ImagesFunc done, gpointer user_data) {
-  start(errands, lease, NULL, 0, done, user_data);
+void images_make(LocalCalls *local_calls, const JobLease *lease, ImagesFunc done, gpointer user_data) {
+  start(local_calls, lease, NULL, 0, done, user_data);
 }
 
-void images_remove(Errands *errands, const JobLease *lease, const char *domain_uuid, unsigned serial,
+void images_remove(LocalCalls *local_calls, const JobLease *lease, const char *domain_uuid, unsigned serial,
                    ImagesFunc done, gpointer user_data) {
-  start(errands, lease, domain_uuid, serial, done, user_data);
+  start(local_calls, lease, domain_uuid, serial, done, user_data);
 }

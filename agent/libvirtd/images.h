@@ -18,9 +18,9 @@ typedef struct ImagesAnswer {
 typedef void (*ImagesFunc)(const ImagesAnswer *answer, const GError *error, gpointer user_data);
 
 /* Makes those that are planned, up to the first that cannot be. One that is there already is LEFT. */
-void images_make(Errands *errands, const JobLease *lease, ImagesFunc done, gpointer user_data);
+void images_make(LocalCalls *local_calls, const JobLease *lease, ImagesFunc done, gpointer user_data);
 
 /* Asks for the domain once more, removes those that were made and that nobody wrote to, if nothing of it is here, not
  * even a definition, and asks again. By the connection of this serial alone, of which no event was missed. */
-void images_remove(Errands *errands, const JobLease *lease, const char *domain_uuid, unsigned serial,
+void images_remove(LocalCalls *local_calls, const JobLease *lease, const char *domain_uuid, unsigned serial,
                    ImagesFunc done, gpointer user_data);

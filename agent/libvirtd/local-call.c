@@ -6,7 +6,7 @@
 
 #define WAITING_MAX 1024
 
-struct Errands {
+struct LocalCalls {
   MigDriver *driver;
   Hypervisor *hypervisor;
   unsigned timeout_ms;
@@ -18,17 +18,17 @@ typedef struct Request {
   Hypervisor *hypervisor;
   unsigned connect_ms; /* so long it waits for a connection */
   unsigned timeout_ms; /* in all */
-  Errand errand;       /* its task and the error are the thread's until it is done */
+  LocalCall call;      /* its task and the error are the thread's until it is done */
   GError *error;
-  ErrandDoneFunc done;
+  LocalCallDoneFunc done;
   gpointer user_data;
 } Request;
 
 static void request_free(gpointer data) {
   Request *request = data;
 
-  if (request->errand.free_task)
-    request->errand.free_task(request->errand.task);
+  if (request->call.free_task)
+    request->call.free_task(request->call.task);
   g_clear_error(&request->error);
   hypervisor_unref(request->hypervisor);
   g_free(request);
@@ -40,13 +40,13 @@ static void request_run(gpointer data) {
 
   if (!conn)
     return;
-  if (request->errand.serial > 0 && request->errand.serial != hypervisor_conn_serial(conn)) {
+  if (request->call.serial > 0 && request->call.serial != hypervisor_conn_serial(conn)) {
     g_set_error(&request->error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
                 "the connection to this node's libvirtd broke, and what happened meanwhile is not known");
     hypervisor_release(conn, NULL);
     return;
   }
-  request->errand.run(request->driver, hypervisor_conn_get(conn), request->errand.task, &request->error);
+  request->call.run(request->driver, hypervisor_conn_get(conn), request->call.task, &request->error);
   hypervisor_release(conn, request->error);
 }
 
@@ -65,41 +65,42 @@ static void request_done(gpointer data, WorkEnd end) {
   if (error)
     request->done(NULL, error, request->user_data);
   else
-    request->done(request->error ? NULL : request->errand.task, request->error, request->user_data);
+    request->done(request->error ? NULL : request->call.task, request->error, request->user_data);
 }
 
-Errands *errands_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context, unsigned threads,
-                     unsigned timeout_ms) {
+LocalCalls *local_calls_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context,
+                            unsigned threads, unsigned timeout_ms) {
   static const WorkOps ops = {request_run, request_done, request_free};
-  Errands *errands = g_new0(Errands, 1);
+  LocalCalls *local_calls = g_new0(LocalCalls, 1);
 
-  errands->driver = driver;
-  errands->hypervisor = hypervisor_ref(hypervisor);
-  errands->timeout_ms = timeout_ms;
-  errands->pool = work_pool_new(&ops, context, threads, WAITING_MAX);
-  return errands;
+  local_calls->driver = driver;
+  local_calls->hypervisor = hypervisor_ref(hypervisor);
+  local_calls->timeout_ms = timeout_ms;
+  local_calls->pool = work_pool_new(&ops, context, threads, WAITING_MAX);
+  return local_calls;
 }
 
-void errands_free(Errands *errands) {
-  if (!errands)
+void local_calls_free(LocalCalls *local_calls) {
+  if (!local_calls)
     return;
-  work_pool_free(errands->pool);
-  hypervisor_unref(errands->hypervisor);
-  g_free(errands);
+  work_pool_free(local_calls->pool);
+  hypervisor_unref(local_calls->hypervisor);
+  g_free(local_calls);
 }
 
-void errands_run(Errands *errands, const Errand *errand, ErrandDoneFunc done, gpointer user_data) {
+void local_calls_run(LocalCalls *local_calls, const LocalCall *call, LocalCallDoneFunc done,
+                     gpointer user_data) {
   g_autoptr(GError) error = NULL;
   Request *request = g_new0(Request, 1);
 
-  request->driver = errands->driver;
-  request->hypervisor = hypervisor_ref(errands->hypervisor);
-  request->connect_ms = errands->timeout_ms;
-  request->timeout_ms = errands->timeout_ms + errand->extra_ms;
-  request->errand = *errand;
+  request->driver = local_calls->driver;
+  request->hypervisor = hypervisor_ref(local_calls->hypervisor);
+  request->connect_ms = local_calls->timeout_ms;
+  request->timeout_ms = local_calls->timeout_ms + call->extra_ms;
+  request->call = *call;
   request->done = done;
   request->user_data = user_data;
-  if (work_pool_start(errands->pool, request, request->timeout_ms, &error))
+  if (work_pool_start(local_calls->pool, request, request->timeout_ms, &error))
     return;
   done(NULL, error, user_data);
   request_free(request);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Domain lookups: errands that ask for one domain. */
+/* Domain lookups: local_calls that ask for one domain. */
 #include "agent/libvirtd/lookup.h"
 
 #include "agent/libvirtd/local-call.h"
@@ -9,24 +9,24 @@
 #define MEASURE_MS 24000
 
 struct Lookup {
-  Errands *errands;
+  LocalCalls *local_calls;
 };
 
 /* One lookup: the thread's. */
-typedef struct Task {
+typedef struct LookupTask {
   char *domain;
   bool measure;
   LookupAnswer answer;
-} Task;
+} LookupTask;
 
 /* One lookup: the main thread's. */
-typedef struct Asker {
+typedef struct LookupCaller {
   LookupFunc done;
   gpointer user_data;
-} Asker;
+} LookupCaller;
 
 static void task_free(gpointer data) {
-  Task *task = data;
+  LookupTask *task = data;
 
   mig_domain_facts_clear(&task->answer.facts);
   g_free(task->domain);
@@ -37,7 +37,7 @@ static void task_free(gpointer data) {
 #define SMALL_GUEST_BYTES (2 * MIG_GIB_BYTES)
 
 /* A short time and a longer one: two points of the curve. One that cannot be measured is left out. */
-static void measure(Task *task, const MigDriverOps *ops, MigConn *conn) {
+static void measure(LookupTask *task, const MigDriverOps *ops, MigConn *conn) {
   static const unsigned seconds[] = {1, 3, 1, 3};
   LookupAnswer *answer = &task->answer;
   size_t n =
@@ -51,7 +51,7 @@ static void measure(Task *task, const MigDriverOps *ops, MigConn *conn) {
 }
 
 static bool run(MigDriver *driver, MigConn *conn, gpointer data, GError **error) {
-  Task *task = data;
+  LookupTask *task = data;
 
   if (!driver->ops->domain_facts(conn, task->domain, &task->answer.facts, error))
     return false;
@@ -61,34 +61,35 @@ static bool run(MigDriver *driver, MigConn *conn, gpointer data, GError **error)
 }
 
 static void on_done(gpointer data, const GError *error, gpointer user_data) {
-  g_autofree Asker *asker = user_data;
-  Task *task = data;
+  g_autofree LookupCaller *caller = user_data;
+  LookupTask *task = data;
 
-  asker->done(task ? &task->answer : NULL, error, asker->user_data);
+  caller->done(task ? &task->answer : NULL, error, caller->user_data);
 }
 
 Lookup *lookup_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context, unsigned timeout_ms) {
   Lookup *lookup = g_new0(Lookup, 1);
 
-  lookup->errands = errands_new(driver, hypervisor, context, THREADS, timeout_ms);
+  lookup->local_calls = local_calls_new(driver, hypervisor, context, THREADS, timeout_ms);
   return lookup;
 }
 
 void lookup_free(Lookup *lookup) {
   if (!lookup)
     return;
-  errands_free(lookup->errands);
+  local_calls_free(lookup->local_calls);
   g_free(lookup);
 }
 
 void lookup_domain(Lookup *lookup, const char *domain, bool measure_it, LookupFunc done, gpointer user_data) {
-  Task *task = g_new0(Task, 1);
-  Asker *asker = g_new0(Asker, 1);
-  Errand errand = {.run = run, .task = task, .free_task = task_free, .extra_ms = measure_it ? MEASURE_MS : 0};
+  LookupTask *task = g_new0(LookupTask, 1);
+  LookupCaller *caller = g_new0(LookupCaller, 1);
+  LocalCall call = {
+      .run = run, .task = task, .free_task = task_free, .extra_ms = measure_it ? MEASURE_MS : 0};
 
   task->domain = g_strdup(domain);
   task->measure = measure_it;
-  asker->done = done;
-  asker->user_data = user_data;
-  errands_run(lookup->errands, &errand, on_done, asker);
+  caller->done = done;
+  caller->user_data = user_data;
+  local_calls_run(lookup->local_calls, &call, on_done, caller);
 }

@@ -11,7 +11,7 @@
  * libvirtd looks at its QEMU for the first time. */
 #define LIMIT_MAX_MS 25000
 
-struct Checker {
+struct SurveyPool {
   MigDriver *driver;
   Hypervisor *hypervisor;
   unsigned connect_timeout_ms;
@@ -23,17 +23,17 @@ typedef struct Request {
   Hypervisor *hypervisor;
   unsigned connect_timeout_ms, limit_ms;
   char *domain, *target_uri;
-  CheckerFunc done;
+  SurveyPoolFunc done;
   gpointer user_data;
   gint begun; /* atomic */
-  Precheck *precheck;
+  Survey *survey;
   GError *error; /* of the thread: the source's */
 } Request;
 
 static void request_free(gpointer data) {
   Request *request = data;
 
-  precheck_free(request->precheck);
+  survey_free(request->survey);
   hypervisor_unref(request->hypervisor);
   g_clear_error(&request->error);
   g_free(request->domain);
@@ -45,8 +45,8 @@ static void request_run(gpointer data) {
   Request *request = data;
 
   g_atomic_int_set(&request->begun, 1);
-  precheck_ask(request->precheck, request->driver, request->hypervisor, request->domain, request->target_uri,
-               request->connect_timeout_ms, &request->error);
+  survey_ask(request->survey, request->driver, request->hypervisor, request->domain, request->target_uri,
+             request->connect_timeout_ms, &request->error);
 }
 
 /* The target hangs, or the source, or those that were checked before. */
@@ -55,8 +55,8 @@ static void answer_late(Request *request) {
   g_autoptr(GError) error = NULL;
   MigCheckInput input = {.target_uri = request->target_uri};
 
-  if (g_atomic_int_get(&request->precheck->have_source)) {
-    precheck_fill_late(request->precheck, late, &input);
+  if (g_atomic_int_get(&request->survey->have_source)) {
+    survey_fill_late(request->survey, late, &input);
     request->done(&input, NULL, request->user_data);
     return;
   }
@@ -77,7 +77,7 @@ static void request_done(gpointer data, WorkEnd end) {
   switch (end) {
   case WORK_ANSWERED:
     if (!request->error)
-      precheck_fill(request->precheck, &input);
+      survey_fill(request->survey, &input);
     request->done(request->error ? NULL : &input, request->error, request->user_data);
     return;
   case WORK_LATE:
@@ -90,10 +90,10 @@ static void request_done(gpointer data, WorkEnd end) {
   }
 }
 
-Checker *checker_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context,
-                     unsigned connect_timeout_ms) {
+SurveyPool *survey_pool_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context,
+                            unsigned connect_timeout_ms) {
   static const WorkOps ops = {request_run, request_done, request_free};
-  Checker *checker = g_new0(Checker, 1);
+  SurveyPool *checker = g_new0(SurveyPool, 1);
 
   checker->driver = driver;
   checker->hypervisor = hypervisor_ref(hypervisor);
@@ -102,7 +102,7 @@ Checker *checker_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *co
   return checker;
 }
 
-void checker_free(Checker *checker) {
+void survey_pool_free(SurveyPool *checker) {
   if (!checker)
     return;
   work_pool_free(checker->pool);
@@ -110,8 +110,8 @@ void checker_free(Checker *checker) {
   g_free(checker);
 }
 
-void checker_ask(Checker *checker, const char *domain, const char *target_uri, unsigned limit_ms,
-                 CheckerFunc done, gpointer user_data) {
+void survey_pool_ask(SurveyPool *checker, const char *domain, const char *target_uri, unsigned limit_ms,
+                     SurveyPoolFunc done, gpointer user_data) {
   g_autoptr(GError) error = NULL;
   Request *request = g_new0(Request, 1);
 
@@ -123,7 +123,7 @@ void checker_ask(Checker *checker, const char *domain, const char *target_uri, u
   request->target_uri = g_strdup(target_uri);
   request->done = done;
   request->user_data = user_data;
-  request->precheck = precheck_new();
+  request->survey = survey_new();
   if (work_pool_start(checker->pool, request, request->limit_ms, &error))
     return;
   request_free(request);

@@ -4,20 +4,20 @@
 
 #include "agent/libvirtd/survey.h"
 
-typedef struct Checker Checker;
+typedef struct SurveyPool SurveyPool;
 
 /* On the main context, exactly once. `error`: this node's libvirtd cannot say, and nothing can be judged; else the domain,
  * the source and the target of `input` are filled in, for as long as the call takes. */
-typedef void (*CheckerFunc)(const MigCheckInput *input, const GError *error, gpointer user_data);
+typedef void (*SurveyPoolFunc)(const MigCheckInput *input, const GError *error, gpointer user_data);
 
-Checker *checker_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context,
-                     unsigned connect_timeout_ms);
+SurveyPool *survey_pool_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context,
+                            unsigned connect_timeout_ms);
 
 /* Answers what still waits with an error. NULL is fine. */
-void checker_free(Checker *checker);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Checker, checker_free)
+void survey_pool_free(SurveyPool *checker);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SurveyPool, survey_pool_free)
 
 /* The domain by name or UUID. It may take limit_ms in all, and no more than 25 s: a target that does not answer by then is one
  * that is away. */
-void checker_ask(Checker *checker, const char *domain, const char *target_uri, unsigned limit_ms,
-                 CheckerFunc done, gpointer user_data);
+void survey_pool_ask(SurveyPool *checker, const char *domain, const char *target_uri, unsigned limit_ms,
+                     SurveyPoolFunc done, gpointer user_data);

@@ -106,21 +106,21 @@ static void opening_forget(Opening *opening) {
 
 /* --- both ends --- */
 
-Precheck *precheck_new(void) {
-  return g_new0(Precheck, 1);
+Survey *survey_new(void) {
+  return g_new0(Survey, 1);
 }
 
-void precheck_free(Precheck *precheck) {
-  if (!precheck)
+void survey_free(Survey *survey) {
+  if (!survey)
     return;
-  mig_host_facts_clear(&precheck->source);
-  mig_domain_facts_clear(&precheck->domain);
-  mig_target_facts_clear(&precheck->target);
-  g_clear_error(&precheck->target_error);
-  g_free(precheck);
+  mig_host_facts_clear(&survey->source);
+  mig_domain_facts_clear(&survey->domain);
+  mig_target_facts_clear(&survey->target);
+  g_clear_error(&survey->target_error);
+  g_free(survey);
 }
 
-static bool ask_source(Precheck *precheck, MigDriver *driver, Hypervisor *hypervisor, const char *domain,
+static bool ask_source(Survey *survey, MigDriver *driver, Hypervisor *hypervisor, const char *domain,
                        unsigned connect_timeout_ms, GError **error) {
   HypervisorConn *conn = hypervisor_acquire(hypervisor, connect_timeout_ms, error);
   const MigDriverOps *ops = driver->ops;
@@ -129,29 +129,29 @@ static bool ask_source(Precheck *precheck, MigDriver *driver, Hypervisor *hyperv
 
   if (!conn)
     return false;
-  ok = ops->host_facts(hypervisor_conn_get(conn), &precheck->source, &failure) &&
-       ops->survey_domain(hypervisor_conn_get(conn), domain, &precheck->domain, &failure);
+  ok = ops->host_facts(hypervisor_conn_get(conn), &survey->source, &failure) &&
+       ops->survey_domain(hypervisor_conn_get(conn), domain, &survey->domain, &failure);
   hypervisor_release(conn, failure);
   if (!ok)
     g_propagate_error(error, failure);
   return ok;
 }
 
-bool precheck_ask(Precheck *precheck, MigDriver *driver, Hypervisor *hypervisor, const char *domain,
-                  const char *target_uri, unsigned connect_timeout_ms, GError **error) {
+bool survey_ask(Survey *survey, MigDriver *driver, Hypervisor *hypervisor, const char *domain,
+                const char *target_uri, unsigned connect_timeout_ms, GError **error) {
   Opening *opening = opening_start(driver, hypervisor, target_uri, connect_timeout_ms);
   MigConn *conn;
 
-  if (!ask_source(precheck, driver, hypervisor, domain, connect_timeout_ms, error)) {
+  if (!ask_source(survey, driver, hypervisor, domain, connect_timeout_ms, error)) {
     opening_forget(opening);
     return false;
   }
-  g_atomic_int_set(&precheck->have_source, 1);
-  conn = opening_finish(opening, &precheck->target_error);
+  g_atomic_int_set(&survey->have_source, 1);
+  conn = opening_finish(opening, &survey->target_error);
   if (!conn)
     return true;
-  precheck->have_target = driver->ops->survey_target(conn, &precheck->domain, &precheck->source,
-                                                     &precheck->target, &precheck->target_error);
+  survey->have_target = driver->ops->survey_target(conn, &survey->domain, &survey->source, &survey->target,
+                                                   &survey->target_error);
   driver->ops->close(conn);
   return true;
 }
@@ -161,17 +161,17 @@ static bool is_away(const GError *error) {
          g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT);
 }
 
-void precheck_fill(const Precheck *precheck, MigCheckInput *input) {
-  input->domain = &precheck->domain;
-  input->source = &precheck->source;
-  input->target = precheck->have_target ? &precheck->target : NULL;
-  input->target_error = precheck->target_error ? precheck->target_error->message : NULL;
-  input->target_away = is_away(precheck->target_error);
+void survey_fill(const Survey *survey, MigCheckInput *input) {
+  input->domain = &survey->domain;
+  input->source = &survey->source;
+  input->target = survey->have_target ? &survey->target : NULL;
+  input->target_error = survey->target_error ? survey->target_error->message : NULL;
+  input->target_away = is_away(survey->target_error);
 }
 
-void precheck_fill_late(const Precheck *precheck, const char *late, MigCheckInput *input) {
-  input->domain = &precheck->domain;
-  input->source = &precheck->source;
+void survey_fill_late(const Survey *survey, const char *late, MigCheckInput *input) {
+  input->domain = &survey->domain;
+  input->source = &survey->source;
   input->target = NULL;
   input->target_error = late;
   input->target_away = true;

@@ -10,7 +10,7 @@ typedef struct Check {
   Methods *methods;
   VarlinkCall *call;
   char *domain;
-  AskedGoals asked;
+  GoalsParam asked;
   bool even_if_cordoned;
 } Check;
 
@@ -19,7 +19,7 @@ static void check_free(Check *check) {
     return;
   varlink_call_unref(check->call);
   g_free(check->domain);
-  asked_goals_clear(&check->asked);
+  goals_param_clear(&check->asked);
   g_free(check);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Check, check_free)
@@ -34,10 +34,10 @@ static void on_asked(const MigCheckInput *answers, const GError *error, gpointer
   Goals goals;
 
   if (error) {
-    asked_reply_lookup_error(check->methods->requests, check->call, check->domain, error);
+    reply_lookup_error(check->methods->requests, check->call, check->domain, error);
     return;
   }
-  if (!asked_find_goals(check->methods->requests, check->call, &check->asked, answers->domain, &goals))
+  if (!params_find_goals(check->methods->requests, check->call, &check->asked, answers->domain, &goals))
     return;
   busy = job_table_find_active(methods->jobs->table, answers->domain->uuid);
   input = *answers;
@@ -53,7 +53,7 @@ static void on_asked(const MigCheckInput *answers, const GError *error, gpointer
 }
 
 /* Those who may only read have the agent connect to where its configuration says, and to nowhere else. */
-static bool may_ask(const Methods *methods, VarlinkCall *call, const AskedTarget *target) {
+static bool may_ask(const Methods *methods, VarlinkCall *call, const TargetParam *target) {
   if (target->name || access_allowed(varlink_call_get_peer(call), "io.handoffd.Agent.Start",
                                      methods->config->public_read, methods->requests->group_gid))
     return true;
@@ -63,17 +63,17 @@ static bool may_ask(const Methods *methods, VarlinkCall *call, const AskedTarget
 
 void methods_check(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   g_autoptr(Check) check = g_new0(Check, 1);
-  AskedTarget target;
+  TargetParam target;
 
   check->methods = user_data;
   check->call = varlink_call_ref(call);
   check->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
   check->even_if_cordoned = json_is_true(json_object_get(parameters, "even_if_cordoned"));
-  if (!asked_take_target(check->methods->requests, call, parameters, &target) ||
+  if (!params_take_target(check->methods->requests, call, parameters, &target) ||
       !may_ask(check->methods, call, &target) ||
-      !asked_take_goals(check->methods->requests, call, parameters, &check->asked))
+      !params_take_goals(check->methods->requests, call, parameters, &check->asked))
     return;
-  checker_ask(check->methods->checker, check->domain, target.libvirt_uri,
-              check->methods->config->prepare_timeout_ms, on_asked, check);
+  survey_pool_ask(check->methods->surveys, check->domain, target.libvirt_uri,
+                  check->methods->config->prepare_timeout_ms, on_asked, check);
   (void)g_steal_pointer(&check);
 }

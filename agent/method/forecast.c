@@ -11,7 +11,7 @@ typedef struct Outlook {
   Methods *methods;
   VarlinkCall *call;
   char *domain;
-  AskedGoals asked;
+  GoalsParam asked;
   MigPolicy policy;
   MigLinkFacts link;
   char *target_uri;
@@ -23,7 +23,7 @@ static void outlook_free(Outlook *outlook) {
   varlink_call_unref(outlook->call);
   g_free(outlook->domain);
   g_free(outlook->target_uri);
-  asked_goals_clear(&outlook->asked);
+  goals_param_clear(&outlook->asked);
   g_free(outlook);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Outlook, outlook_free)
@@ -76,11 +76,11 @@ static void on_measured(const LookupAnswer *answer, const GError *error, gpointe
   Goals goals;
 
   if (error) {
-    asked_reply_lookup_error(outlook->methods->requests, outlook->call, outlook->domain, error);
+    reply_lookup_error(outlook->methods->requests, outlook->call, outlook->domain, error);
     return;
   }
-  if (!asked_resolve_goals(outlook->methods->requests, outlook->call, &outlook->asked, &answer->facts,
-                           &goals))
+  if (!params_resolve_goals(outlook->methods->requests, outlook->call, &outlook->asked, &answer->facts,
+                            &goals))
     return;
   take_policy(outlook, &goals.policy);
   if (!has_bandwidth(outlook)) {
@@ -113,14 +113,14 @@ void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data)
   g_autoptr(Outlook) outlook = g_new0(Outlook, 1);
   json_int_t bandwidth = json_integer_value(json_object_get(parameters, "bandwidth_bytes_per_s"));
   const Config *config;
-  AskedTarget target;
+  TargetParam target;
   Goals goals;
 
   outlook->methods = user_data;
   outlook->call = varlink_call_ref(call);
   outlook->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
-  if (!asked_take_target(outlook->methods->requests, call, parameters, &target) ||
-      !asked_take_goals(outlook->methods->requests, call, parameters, &outlook->asked))
+  if (!params_take_target(outlook->methods->requests, call, parameters, &target) ||
+      !params_take_goals(outlook->methods->requests, call, parameters, &outlook->asked))
     return;
   config = outlook->methods->config;
   outlook->target_uri = g_strdup(target.libvirt_uri);

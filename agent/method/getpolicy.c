@@ -6,22 +6,22 @@
 
 #include <string.h>
 
-typedef struct Question {
+typedef struct PolicyCall {
   Methods *methods;
   VarlinkCall *call;
   char *domain; /* or NULL */
-  AskedGoals asked;
-} Question;
+  GoalsParam asked;
+} PolicyCall;
 
-static void question_free(Question *question) {
+static void question_free(PolicyCall *question) {
   if (!question)
     return;
   varlink_call_unref(question->call);
   g_free(question->domain);
-  asked_goals_clear(&question->asked);
+  goals_param_clear(&question->asked);
   g_free(question);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Question, question_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PolicyCall, question_free)
 
 static void set_if(json_t *object, const char *key, const char *value) {
   if (value)
@@ -64,14 +64,14 @@ static gint compare_names(gconstpointer a, gconstpointer b) {
 }
 
 /* `facts` may be NULL. */
-static void answer(const Question *question, const MigDomainFacts *facts) {
+static void answer(const PolicyCall *question, const MigDomainFacts *facts) {
   const Config *config = question->methods->config;
-  MigMatchFacts match_facts = facts ? asked_match_facts(facts) : (MigMatchFacts){0};
+  MigMatchFacts match_facts = facts ? params_match_facts(facts) : (MigMatchFacts){0};
   g_autoptr(GPtrArray) sorted = g_ptr_array_new();
   json_t *goals_json, *policies, *reply;
   Goals goals;
 
-  if (!asked_resolve_goals(question->methods->requests, question->call, &question->asked, facts, &goals))
+  if (!params_resolve_goals(question->methods->requests, question->call, &question->asked, facts, &goals))
     return;
   goals_json = json_array();
   policies = json_array();
@@ -90,21 +90,21 @@ static void answer(const Question *question, const MigDomainFacts *facts) {
 }
 
 static void on_domain(const LookupAnswer *found, const GError *error, gpointer user_data) {
-  g_autoptr(Question) question = user_data;
+  g_autoptr(PolicyCall) question = user_data;
 
   if (error)
-    asked_reply_lookup_error(question->methods->requests, question->call, question->domain, error);
+    reply_lookup_error(question->methods->requests, question->call, question->domain, error);
   else
     answer(question, &found->facts);
 }
 
 void methods_get_policy(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  g_autoptr(Question) question = g_new0(Question, 1);
+  g_autoptr(PolicyCall) question = g_new0(PolicyCall, 1);
 
   question->methods = user_data;
   question->call = varlink_call_ref(call);
   question->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
-  if (!asked_take_goals(question->methods->requests, call, parameters, &question->asked))
+  if (!params_take_goals(question->methods->requests, call, parameters, &question->asked))
     return;
   if (!question->domain) {
     answer(question, NULL);

@@ -15,7 +15,7 @@ typedef struct Methods {
   Drains *drains;
   const Config *config;
   Lookup *lookup;
-  Checker *checker;
+  SurveyPool *surveys;
 } Methods;
 
 /* Serves the interface on the agent's server. */

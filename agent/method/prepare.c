@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Prepare and Release: a place for a domain that is to come, and giving it back.
  *
- * Theory of Operation. What can be said at once is said at once. Then an errand asks the source's libvirtd for the domain,
+ * Theory of Operation. What can be said at once is said at once. Then a call asks the source's libvirtd for the domain,
  * and this node's for what it has of what the domain needs; nothing is decided there. The decision is the main thread's, in
  * one piece: what is set aside for others, and how many are awaited, is as it is at that moment, so that two calls cannot be
  * given the same place. The lease is a job (incoming.c) from then on.
@@ -26,14 +26,14 @@
 /* In all: what a client waits for, with some to spare. The first use of an emulator takes seconds of it. */
 #define SURVEY_MS 25000
 
-/* What the errand has, and brings. */
-typedef struct Survey {
+/* What the call has, and brings. */
+typedef struct Visit {
   char *source_uri;
   char *domain;
   unsigned connect_timeout_ms;
-  Precheck *precheck;
+  Survey *survey;
   GError *source_error;
-} Survey;
+} Visit;
 
 typedef struct Prepare {
   Methods *methods;
@@ -44,19 +44,19 @@ typedef struct Prepare {
   char *domain;
   char *source;
   char *source_uri;
-  AskedGoals asked;
+  GoalsParam asked;
   bool make_disks;
   uint64_t timeout_ms;
 } Prepare;
 
-static void survey_free(gpointer data) {
-  Survey *survey = data;
+static void visit_free(gpointer data) {
+  Visit *visit = data;
 
-  g_free(survey->source_uri);
-  g_free(survey->domain);
-  precheck_free(survey->precheck);
-  g_clear_error(&survey->source_error);
-  g_free(survey);
+  g_free(visit->source_uri);
+  g_free(visit->domain);
+  survey_free(visit->survey);
+  g_clear_error(&visit->source_error);
+  g_free(visit);
 }
 
 static void prepare_free(Prepare *prepare) {
@@ -70,31 +70,30 @@ static void prepare_free(Prepare *prepare) {
   g_free(prepare->domain);
   g_free(prepare->source);
   g_free(prepare->source_uri);
-  asked_goals_clear(&prepare->asked);
+  goals_param_clear(&prepare->asked);
   g_free(prepare);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Prepare, prepare_free)
 
-/* --- the errand --- */
+/* --- the call --- */
 
-static bool run_survey(MigDriver *driver, MigConn *here, gpointer task, GError **error) {
-  Survey *survey = task;
-  Precheck *precheck = survey->precheck;
+static bool make_visit(MigDriver *driver, MigConn *here, gpointer task, GError **error) {
+  Visit *visit = task;
+  Survey *survey = visit->survey;
   const MigDriverOps *ops = driver->ops;
   MigConn *source =
-      ops->open(driver, survey->source_uri, survey->connect_timeout_ms, NULL, NULL, &survey->source_error);
+      ops->open(driver, visit->source_uri, visit->connect_timeout_ms, NULL, NULL, &visit->source_error);
   bool ok;
 
   if (!source)
     return true;
-  ok = ops->host_facts(source, &precheck->source, &survey->source_error) &&
-       ops->survey_domain(source, survey->domain, &precheck->domain, &survey->source_error);
+  ok = ops->host_facts(source, &survey->source, &visit->source_error) &&
+       ops->survey_domain(source, visit->domain, &survey->domain, &visit->source_error);
   ops->close(source);
   if (!ok)
     return true;
-  precheck->have_target =
-      ops->survey_target(here, &precheck->domain, &precheck->source, &precheck->target, error);
-  return precheck->have_target;
+  survey->have_target = ops->survey_target(here, &survey->domain, &survey->source, &survey->target, error);
+  return survey->have_target;
 }
 
 /* --- the decision --- */
@@ -104,19 +103,19 @@ static bool has_path(const MigDisk *disk) {
                           disk->type == MIG_DISK_DIR || disk->type == MIG_DISK_VOLUME);
 }
 
-static void place_disks(Precheck *precheck, const MigPolicy *policy) {
+static void place_disks(Survey *survey, const MigPolicy *policy) {
   bool copies = mig_policy_get(policy, MIG_POLICY_COPY_DISKS) != MIG_COPY_DISKS_NONE;
-  MigDomainFacts *domain = &precheck->domain;
+  MigDomainFacts *domain = &survey->domain;
 
   domain->local_disks = 0;
   domain->local_disk_bytes = 0;
-  for (size_t i = 0; i < domain->n_disks && i < precheck->target.n_disks; i++) {
+  for (size_t i = 0; i < domain->n_disks && i < survey->target.n_disks; i++) {
     MigDisk *disk = &domain->disks[i];
 
     if (!has_path(disk))
       continue;
-    disk->storage = copies && precheck->target.disks[i].sight == MIG_SIGHT_ABSENT ? MIG_STORAGE_LOCAL
-                                                                                  : MIG_STORAGE_SHARED;
+    disk->storage =
+        copies && survey->target.disks[i].sight == MIG_SIGHT_ABSENT ? MIG_STORAGE_LOCAL : MIG_STORAGE_SHARED;
     if (!mig_disk_is_local(disk))
       continue;
     domain->local_disks++;
@@ -165,10 +164,10 @@ static bool is_refused(const Job *job) {
 }
 
 /* All that the guest writes to, that is to be copied, and that is not here. */
-static void plan_images(Job *job, const Precheck *precheck) {
-  for (size_t i = 0; i < precheck->domain.n_disks; i++) {
-    const MigDisk *disk = &precheck->domain.disks[i];
-    const MigTargetDisk *there = &precheck->target.disks[i];
+static void plan_images(Job *job, const Survey *survey) {
+  for (size_t i = 0; i < survey->domain.n_disks; i++) {
+    const MigDisk *disk = &survey->domain.disks[i];
+    const MigTargetDisk *there = &survey->target.disks[i];
     const MigImage image = {
         .path = disk->source,
         .pool = disk->type == MIG_DISK_VOLUME ? disk->pool : NULL,
@@ -223,7 +222,7 @@ static void reply_unavailable(VarlinkCall *call, const char *uri, const GError *
 }
 
 /* False: it was answered. */
-static bool has_facts(Prepare *prepare, const Survey *survey, const GError *error) {
+static bool has_facts(Prepare *prepare, const Visit *visit, const GError *error) {
   const char *here = hypervisor_get_uri(prepare->methods->mover->hypervisor);
 
   /* Which of the two hangs is the thread's to know, and it sits there. */
@@ -235,16 +234,16 @@ static bool has_facts(Prepare *prepare, const Survey *survey, const GError *erro
     reply_unavailable(prepare->call, here, late);
     return false;
   }
-  if (!survey) {
+  if (!visit) {
     reply_unavailable(prepare->call, here, error);
     return false;
   }
-  if (g_error_matches(survey->source_error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {
+  if (g_error_matches(visit->source_error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {
     reply_error(prepare->call, "NoSuchDomain", json_pack("{ss}", "domain", prepare->domain));
     return false;
   }
-  if (survey->source_error) {
-    reply_unavailable(prepare->call, prepare->source_uri, survey->source_error);
+  if (visit->source_error) {
+    reply_unavailable(prepare->call, prepare->source_uri, visit->source_error);
     return false;
   }
   return true;
@@ -267,36 +266,36 @@ static bool goals_fit(Prepare *prepare, const Goals *goals) {
   return false;
 }
 
-static void on_survey(gpointer task, const GError *error, gpointer user_data) {
+static void on_visited(gpointer task, const GError *error, gpointer user_data) {
   g_autoptr(Prepare) prepare = user_data;
   Methods *methods = prepare->methods;
-  Survey *survey = task;
+  Visit *visit = task;
   g_autofree MigCheckReport *report = NULL; /* too large for the stack */
   uint64_t reserved_bytes;
   MigCheckInput input;
-  Precheck *precheck;
+  Survey *survey;
   unsigned incoming;
   Goals goals;
   Job *job;
 
-  if (!has_facts(prepare, survey, error) ||
+  if (!has_facts(prepare, visit, error) ||
       request_answer_known(methods->requests, prepare->call, &prepare->key))
     return;
-  precheck = survey->precheck;
-  if (!is_free(prepare, &precheck->domain) || cordon_refuse(methods->node, prepare->call) ||
-      !asked_resolve_goals(methods->requests, prepare->call, &prepare->asked, &precheck->domain, &goals) ||
+  survey = visit->survey;
+  if (!is_free(prepare, &survey->domain) || cordon_refuse(methods->node, prepare->call) ||
+      !params_resolve_goals(methods->requests, prepare->call, &prepare->asked, &survey->domain, &goals) ||
       !goals_fit(prepare, &goals))
     return;
   incoming = incoming_count(methods->mover, &reserved_bytes);
-  if (precheck->target.free_bytes != UINT64_MAX)
-    precheck->target.free_bytes -= MIN(precheck->target.free_bytes, reserved_bytes);
-  place_disks(precheck, &goals.policy);
+  if (survey->target.free_bytes != UINT64_MAX)
+    survey->target.free_bytes -= MIN(survey->target.free_bytes, reserved_bytes);
+  place_disks(survey, &goals.policy);
   input =
       (MigCheckInput){.target_uri = hypervisor_get_uri(methods->mover->hypervisor), .policy = &goals.policy};
-  precheck_fill(precheck, &input);
+  survey_fill(survey, &input);
   report = g_new0(MigCheckReport, 1);
   mig_check(&input, report);
-  job = make_job(prepare, &precheck->domain, &goals);
+  job = make_job(prepare, &survey->domain, &goals);
   add_findings(methods, job, report, incoming, reserved_bytes);
   if (is_refused(job)) {
     reply_error(prepare->call, "Refused", json_pack("{so}", "findings", job_findings_to_json(job)));
@@ -304,7 +303,7 @@ static void on_survey(gpointer task, const GError *error, gpointer user_data) {
     return;
   }
   if (prepare->make_disks)
-    plan_images(job, precheck);
+    plan_images(job, survey);
   methods->jobs->starting--;
   prepare->counted = false;
   incoming_accept(methods->mover, job, on_ready, g_steal_pointer(&prepare));
@@ -314,9 +313,9 @@ static void on_survey(gpointer task, const GError *error, gpointer user_data) {
 
 static bool take_source(Prepare *prepare, json_t *parameters) {
   const char *source = json_string_value(json_object_get(parameters, "source"));
-  AskedTarget place;
+  TargetParam place;
 
-  if (!asked_find_place(prepare->methods->requests, prepare->call, source, &place))
+  if (!params_find_place(prepare->methods->requests, prepare->call, source, &place))
     return false;
   prepare->source = g_strdup(source);
   prepare->source_uri = g_strdup(place.libvirt_uri);
@@ -341,7 +340,7 @@ static bool take_timeout(Prepare *prepare, json_t *parameters) {
 void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   g_autoptr(Prepare) prepare = g_new0(Prepare, 1);
   Methods *methods = user_data;
-  Survey *survey;
+  Visit *visit;
 
   prepare->methods = methods;
   methods->jobs->starting++;
@@ -352,22 +351,22 @@ void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) 
   if (!request_key_take(call, parameters, &prepare->key) ||
       request_answer_known(methods->requests, call, &prepare->key) || cordon_refuse(methods->node, call) ||
       !take_source(prepare, parameters) || !take_timeout(prepare, parameters) ||
-      !asked_take_goals(methods->requests, call, parameters, &prepare->asked) ||
+      !params_take_goals(methods->requests, call, parameters, &prepare->asked) ||
       !request_has_room(methods->requests, call))
     return;
   prepare->caller = caller_new(varlink_call_get_peer(call));
-  survey = g_new0(Survey, 1);
-  survey->source_uri = g_strdup(prepare->source_uri);
-  survey->domain = g_strdup(prepare->domain);
-  survey->connect_timeout_ms = methods->config->connect_timeout_ms;
-  survey->precheck = precheck_new();
-  errands_run(methods->mover->errands,
-              &(Errand){.run = run_survey,
-                        .task = survey,
-                        .free_task = survey_free,
-                        /* Beside what an errand has anyway. */
-                        .extra_ms = SURVEY_MS - MIN(SURVEY_MS, methods->config->connect_timeout_ms)},
-              on_survey, g_steal_pointer(&prepare));
+  visit = g_new0(Visit, 1);
+  visit->source_uri = g_strdup(prepare->source_uri);
+  visit->domain = g_strdup(prepare->domain);
+  visit->connect_timeout_ms = methods->config->connect_timeout_ms;
+  visit->survey = survey_new();
+  local_calls_run(methods->mover->local_calls,
+                  &(LocalCall){.run = make_visit,
+                               .task = visit,
+                               .free_task = visit_free,
+                               /* Beside what a call has anyway. */
+                               .extra_ms = SURVEY_MS - MIN(SURVEY_MS, methods->config->connect_timeout_ms)},
+                  on_visited, g_steal_pointer(&prepare));
 }
 
 void methods_release(VarlinkCall *call, json_t *parameters, gpointer user_data) {

@@ -24,7 +24,7 @@ typedef struct Start {
   char *target_name;
   char *target_uri;
   char *migrate_uri;
-  AskedGoals asked;
+  GoalsParam asked;
   bool even_if_cordoned;
   Caller *caller;
   RequestKey key;
@@ -41,7 +41,7 @@ static void start_free(Start *start) {
   g_free(start->target_name);
   g_free(start->target_uri);
   g_free(start->migrate_uri);
-  asked_goals_clear(&start->asked);
+  goals_param_clear(&start->asked);
   caller_free(start->caller);
   request_key_clear(&start->key);
   g_free(start);
@@ -55,9 +55,9 @@ static const char *get_text(json_t *parameters, const char *key) {
 /* --- what can be said at once --- */
 
 static bool take_target(Start *start, json_t *parameters) {
-  AskedTarget target;
+  TargetParam target;
 
-  if (!asked_take_target(start->methods->requests, start->call, parameters, &target))
+  if (!params_take_target(start->methods->requests, start->call, parameters, &target))
     return false;
   start->target_name = g_strdup(target.name);
   start->target_uri = g_strdup(target.libvirt_uri);
@@ -119,7 +119,7 @@ static void on_domain(const LookupAnswer *answer, const GError *error, gpointer 
   Job *busy;
 
   if (error) {
-    asked_reply_lookup_error(methods->requests, start->call, start->domain, error);
+    reply_lookup_error(methods->requests, start->call, start->domain, error);
     return;
   }
   if (request_answer_known(methods->requests, start->call, &start->key))
@@ -137,7 +137,7 @@ static void on_domain(const LookupAnswer *answer, const GError *error, gpointer 
     return;
   }
   if (refuse_if_cordoned(start) ||
-      !asked_resolve_goals(methods->requests, start->call, &start->asked, &answer->facts, &goals))
+      !params_resolve_goals(methods->requests, start->call, &start->asked, &answer->facts, &goals))
     return;
   methods->jobs->starting--;
   start->counted = false;
@@ -157,7 +157,7 @@ void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   if (!request_key_take(call, parameters, &start->key) ||
       request_answer_known(start->methods->requests, call, &start->key) || refuse_if_cordoned(start) ||
       !take_target(start, parameters) ||
-      !asked_take_goals(start->methods->requests, call, parameters, &start->asked) ||
+      !params_take_goals(start->methods->requests, call, parameters, &start->asked) ||
       !request_has_room(start->methods->requests, call))
     return;
   start->caller = caller_new(varlink_call_get_peer(call));

@@ -29,7 +29,7 @@ static void on_await_saved(const char *id, const GError *error, gpointer user_da
     back->ready(job, error, back->user_data);
   if (job)
     jobs_tell(back->mover->jobs, job, JOB_CHANGE_LEASED);
-  incoming_tell_askers(back->mover, back->id);
+  incoming_tell_waiters(back->mover, back->id);
 }
 
 /* The lease is as good as it gets: it waits for what it is for, or for its end. That its images are its own has to be on
@@ -91,7 +91,7 @@ void incoming_make_images(Mover *mover, Job *job, IncomingBack *back) {
   job->lease->asking = true;
   incoming_enter(mover, job, MIG_PHASE_PREPARING, "makes its images");
   jobs_state_changed(mover->jobs, job);
-  images_make(mover->errands, job->lease, on_made, back);
+  images_make(mover->local_calls, job->lease, on_made, back);
 }
 
 /* --- a new job --- */
@@ -106,7 +106,7 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
             error->message);
     if (back->ready)
       back->ready(job, error, back->user_data);
-    incoming_tell_askers(mover, job->id);
+    incoming_tell_waiters(mover, job->id);
     store_remove(mover->jobs->store, job->id);
     job_table_remove(mover->jobs->table, job);
     job = NULL;

@@ -7,7 +7,7 @@
 
 /* --- incoming.c --- */
 
-/* What an errand needs to find its way back. */
+/* What a call needs to find its way back. */
 typedef struct IncomingBack {
   Mover *mover;
   char id[JOB_ID_SIZE];
@@ -29,7 +29,7 @@ void incoming_enter(Mover *mover, Job *job, MigPhase phase, const char *message)
 void incoming_ask(Mover *mover, Job *job);
 
 /* A look is over: calls those who waited for one. The job may be gone already. */
-void incoming_tell_askers(Mover *mover, const char *id);
+void incoming_tell_waiters(Mover *mover, const char *id);
 
 /* --- incoming-images.c --- */
 

@@ -6,7 +6,7 @@
  * job as well, when libvirt tells of its first copy.
  *
  * Nothing here steers a migration; the source does. This end is looked at: when libvirt tells of a change, when it answers
- * again after a silence, and every so often besides, for an event may be lost. A look is an errand (errand.c), one at a time for
+ * again after a silence, and every so often besides, for an event may be lost. A look is a call (local-call.c), one at a time for
  * each job; core/slot.c says what follows from it. It is told of events as well, for what came and went between two looks, and of
  * each gap in the watch: a look that failed, a connection that is another one. In a record no watch is kept: a new process has
  * not seen what became of the domain while there was none. Phases: preparing, while images are made; pending, while nothing has
@@ -205,48 +205,48 @@ static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer
   if (!job)
     return;
   take_removed(back->mover, job, answer, error);
-  incoming_tell_askers(back->mover, back->id);
+  incoming_tell_waiters(back->mover, back->id);
 }
 
 /* --- those who wait for a look --- */
 
-typedef struct Asker {
+typedef struct LookWaiter {
   IncomingSeenFunc seen;
   gpointer user_data;
   GDestroyNotify destroy;
-} Asker;
+} LookWaiter;
 
-static void asker_free(gpointer data) {
-  Asker *asker = data;
+static void look_waiter_free(gpointer data) {
+  LookWaiter *waiter = data;
 
-  if (asker->user_data)
-    asker->destroy(asker->user_data);
-  g_free(asker);
+  if (waiter->user_data)
+    waiter->destroy(waiter->user_data);
+  g_free(waiter);
 }
 
 /* An asker may ask again, of this job even. */
-void incoming_tell_askers(Mover *mover, const char *id) {
+void incoming_tell_waiters(Mover *mover, const char *id) {
   Job *job = job_table_find_id(mover->jobs->table, id);
-  g_autoptr(GPtrArray) askers = NULL;
+  g_autoptr(GPtrArray) waiters = NULL;
 
-  if (!job || job->lease->askers->len == 0)
+  if (!job || job->lease->look_waiters->len == 0)
     return;
-  askers = job->lease->askers;
-  job->lease->askers = g_ptr_array_new_with_free_func(asker_free);
-  for (guint i = 0; i < askers->len; i++) {
-    Asker *asker = askers->pdata[i];
+  waiters = job->lease->look_waiters;
+  job->lease->look_waiters = g_ptr_array_new_with_free_func(look_waiter_free);
+  for (guint i = 0; i < waiters->len; i++) {
+    LookWaiter *waiter = waiters->pdata[i];
 
-    asker->seen(g_steal_pointer(&asker->user_data));
+    waiter->seen(g_steal_pointer(&waiter->user_data));
   }
 }
 
 void incoming_look(Mover *mover, Job *job, IncomingSeenFunc seen, gpointer user_data,
                    GDestroyNotify destroy) {
-  Asker *asker = g_new0(Asker, 1);
+  LookWaiter *waiter = g_new0(LookWaiter, 1);
 
-  *asker = (Asker){seen, user_data, destroy};
-  g_ptr_array_set_free_func(job->lease->askers, asker_free);
-  g_ptr_array_add(job->lease->askers, asker);
+  *waiter = (LookWaiter){seen, user_data, destroy};
+  g_ptr_array_set_free_func(job->lease->look_waiters, look_waiter_free);
+  g_ptr_array_add(job->lease->look_waiters, waiter);
   if (job->durable)
     incoming_ask(mover, job);
 }
@@ -337,8 +337,8 @@ static void apply(Mover *mover, Job *job, const Look *look) {
     lease->asking = true;
     g_atomic_rc_box_release(lease->called_off);
     lease->called_off = g_atomic_rc_box_new0(gint);
-    images_remove(mover->errands, lease, job->domain_uuid, hypervisor_get_state(mover->hypervisor)->serial,
-                  on_removed, incoming_back_new(mover, job));
+    images_remove(mover->local_calls, lease, job->domain_uuid,
+                  hypervisor_get_state(mover->hypervisor)->serial, on_removed, incoming_back_new(mover, job));
     return;
   }
   if (answer.end == MIG_SLOT_ARRIVED)
@@ -365,12 +365,12 @@ static void on_look(gpointer task, const GError *error, gpointer user_data) {
   apply(back->mover, job, task);
   if (!job_is_final(job) && job->lease->asking)
     return; /* images are being removed: that ends it */
-  incoming_tell_askers(back->mover, back->id);
+  incoming_tell_waiters(back->mover, back->id);
 }
 
 void incoming_ask(Mover *mover, Job *job) {
   Look *look;
-  Errand errand = {.run = run_look, .free_task = g_free};
+  LocalCall call = {.run = run_look, .free_task = g_free};
 
   if (job->lease->asking) {
     job->lease->asked_for_again = true;
@@ -378,10 +378,10 @@ void incoming_ask(Mover *mover, Job *job) {
   }
   look = g_new0(Look, 1);
   g_strlcpy(look->uuid, job->domain_uuid, sizeof look->uuid);
-  errand.task = look;
+  call.task = look;
   job->lease->asking = true;
   job->lease->due_ms = 0;
-  errands_run(mover->errands, &errand, on_look, incoming_back_new(mover, job));
+  local_calls_run(mover->local_calls, &call, on_look, incoming_back_new(mover, job));
 }
 
 /* --- what moves it on --- */

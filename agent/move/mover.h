@@ -16,7 +16,7 @@ typedef struct Mover {
   GMainContext *context;
   MigDriver *driver; /* of call_watch_new() */
   Hypervisor *hypervisor;
-  Errands *errands; /* of incoming jobs */
+  LocalCalls *local_calls; /* of incoming jobs */
   Bandwidth *bandwidth;
   Hangs *hangs;
   const char *hostname;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Evaluate, and the count of what GetNode tells.
  *
- * Theory of Operation. libvirtd is asked on threads of the evaluator's own (errand.c), so that domains by the hundred hold up
+ * Theory of Operation. libvirtd is asked on threads of the evaluator's own (local-call.c), so that domains by the hundred hold up
  * nobody's Start. GetNode only tells what was counted last, and when. A count is made anew
  *
  * - for a domain, when an event says that something of it may have changed: DELAY_MS after the first such event, together with
@@ -40,7 +40,7 @@ typedef struct Count {
 
 struct Evaluator {
   Node *node;
-  Errands *errands;
+  LocalCalls *local_calls;
   GHashTable *counts; /* UUID: Count, of all that run */
   GHashTable *due;    /* UUID: to be counted anew */
   bool all_due;
@@ -52,14 +52,14 @@ struct Evaluator {
 };
 
 /* One question: the thread's. */
-typedef struct Task {
+typedef struct CountTask {
   char *domain;     /* of Evaluate, or NULL */
   GPtrArray *uuids; /* NULL: of all that run */
   GPtrArray *found;
-} Task;
+} CountTask;
 
 static void task_free(gpointer data) {
-  Task *task = data;
+  CountTask *task = data;
 
   g_free(task->domain);
   g_clear_pointer(&task->uuids, g_ptr_array_unref);
@@ -68,7 +68,7 @@ static void task_free(gpointer data) {
 }
 
 static bool run(MigDriver *driver, MigConn *conn, gpointer data, GError **error) {
-  Task *task = data;
+  CountTask *task = data;
   Comparison *one;
 
   if (!task->domain) {
@@ -84,15 +84,15 @@ static bool run(MigDriver *driver, MigConn *conn, gpointer data, GError **error)
 }
 
 /* Takes both. */
-static void ask(Evaluator *evaluator, char *domain, GPtrArray *uuids, ErrandDoneFunc done,
+static void ask(Evaluator *evaluator, char *domain, GPtrArray *uuids, LocalCallDoneFunc done,
                 gpointer user_data) {
-  Task *task = g_new0(Task, 1);
-  const Errand errand = {
+  CountTask *task = g_new0(CountTask, 1);
+  const LocalCall call = {
       .run = run, .task = task, .free_task = task_free, .extra_ms = domain ? 0 : ALL_EXTRA_MS};
 
   task->domain = domain;
   task->uuids = uuids;
-  errands_run(evaluator->errands, &errand, done, user_data);
+  local_calls_run(evaluator->local_calls, &call, done, user_data);
 }
 
 /* --- the count --- */
@@ -110,7 +110,7 @@ static void count_one(Evaluator *evaluator, const Comparison *comparison) {
 }
 
 /* What was asked for and not found does not run any more. */
-static void take_count(Evaluator *evaluator, const Task *task) {
+static void take_count(Evaluator *evaluator, const CountTask *task) {
   if (task->uuids) {
     for (guint i = 0; i < task->uuids->len; i++)
       g_hash_table_remove(evaluator->counts, task->uuids->pdata[i]);
@@ -214,8 +214,8 @@ Evaluator *evaluator_new(Node *node) {
   Evaluator *evaluator = g_new0(Evaluator, 1);
 
   evaluator->node = node;
-  evaluator->errands = errands_new(node->mover->driver, node->mover->hypervisor, node->mover->context,
-                                   THREADS, node->config->connect_timeout_ms);
+  evaluator->local_calls = local_calls_new(node->mover->driver, node->mover->hypervisor, node->mover->context,
+                                           THREADS, node->config->connect_timeout_ms);
   evaluator->counts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
   evaluator->due = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
   return evaluator;
@@ -224,7 +224,7 @@ Evaluator *evaluator_new(Node *node) {
 void evaluator_free(Evaluator *evaluator) {
   if (!evaluator)
     return;
-  errands_free(evaluator->errands);
+  local_calls_free(evaluator->local_calls);
   g_hash_table_unref(evaluator->counts);
   g_hash_table_unref(evaluator->due);
   g_free(evaluator);
@@ -232,20 +232,20 @@ void evaluator_free(Evaluator *evaluator) {
 
 /* --- the method --- */
 
-typedef struct Question {
+typedef struct EvaluateCall {
   Node *node;
   VarlinkCall *call;
   char *domain; /* or NULL */
-} Question;
+} EvaluateCall;
 
-static void question_free(Question *question) {
+static void question_free(EvaluateCall *question) {
   if (!question)
     return;
   varlink_call_unref(question->call);
   g_free(question->domain);
   g_free(question);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Question, question_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(EvaluateCall, question_free)
 
 /* Texts are cut to size, perhaps within a character. */
 static void set_text(json_t *object, const char *key, const char *text) {
@@ -286,14 +286,14 @@ static json_t *comparison_to_json(const Comparison *comparison, size_t *room) {
 }
 
 static void on_evaluated(gpointer data, const GError *error, gpointer user_data) {
-  g_autoptr(Question) question = user_data;
+  g_autoptr(EvaluateCall) question = user_data;
   size_t room = REPLY_CHANGES_MAX;
-  const Task *task = data;
+  const CountTask *task = data;
   json_t *domains;
 
   if (error) {
-    asked_reply_lookup_error(question->node->requests, question->call,
-                             question->domain ? question->domain : "", error);
+    reply_lookup_error(question->node->requests, question->call, question->domain ? question->domain : "",
+                       error);
     return;
   }
   take_count(question->node->evaluator, task);
@@ -304,7 +304,7 @@ static void on_evaluated(gpointer data, const GError *error, gpointer user_data)
 }
 
 void evaluator_answer(Evaluator *evaluator, VarlinkCall *call, json_t *parameters) {
-  Question *question = g_new0(Question, 1);
+  EvaluateCall *question = g_new0(EvaluateCall, 1);
 
   question->node = evaluator->node;
   question->call = varlink_call_ref(call);

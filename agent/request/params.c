@@ -61,7 +61,7 @@ static bool has_host(MigUriKind kind, const char *text, const MigUri *uri) {
 
 /* To the host that was allowed anyway its stream may go as well. */
 static bool is_allowed_stream(const Config *config, const char *text, const MigUri *uri,
-                              const AskedTarget *target) {
+                              const TargetParam *target) {
   return has_host(MIG_URI_LIBVIRT, target->libvirt_uri, uri) ||
          has_host(MIG_URI_MIGRATION, target->migrate_uri, uri) || is_allowed_uri(config, text, uri);
 }
@@ -77,7 +77,7 @@ static const char *find_fault(const char *text, MigUri *uri) {
   return mig_uri_parse(MIG_URI_LIBVIRT, text, uri);
 }
 
-bool asked_find_place(Requests *requests, VarlinkCall *call, const char *text, AskedTarget *ret_place) {
+bool params_find_place(Requests *requests, VarlinkCall *call, const char *text, TargetParam *ret_place) {
   const Config *config = requests->config;
   const ConfigTarget *configured = config_find_target(config, text);
   MigUri uri;
@@ -93,15 +93,15 @@ bool asked_find_place(Requests *requests, VarlinkCall *call, const char *text, A
     return false;
   }
   if (configured)
-    *ret_place = (AskedTarget){.name = configured->name,
+    *ret_place = (TargetParam){.name = configured->name,
                                .libvirt_uri = configured->libvirt_uri,
                                .migrate_uri = configured->migrate_uri};
   else
-    *ret_place = (AskedTarget){.libvirt_uri = text};
+    *ret_place = (TargetParam){.libvirt_uri = text};
   return true;
 }
 
-static bool take_migrate_uri(const Config *config, VarlinkCall *call, const char *text, AskedTarget *target) {
+static bool take_migrate_uri(const Config *config, VarlinkCall *call, const char *text, TargetParam *target) {
   MigUri uri;
   const char *fault = mig_uri_parse(MIG_URI_MIGRATION, text, &uri);
 
@@ -117,14 +117,14 @@ static bool take_migrate_uri(const Config *config, VarlinkCall *call, const char
   return true;
 }
 
-bool asked_take_target(Requests *requests, VarlinkCall *call, json_t *parameters, AskedTarget *ret_target) {
+bool params_take_target(Requests *requests, VarlinkCall *call, json_t *parameters, TargetParam *ret_target) {
   const char *migrate_uri = get_text(parameters, "migrate_uri");
 
-  return asked_find_place(requests, call, get_text(parameters, "target"), ret_target) &&
+  return params_find_place(requests, call, get_text(parameters, "target"), ret_target) &&
          (!migrate_uri || take_migrate_uri(requests->config, call, migrate_uri, ret_target));
 }
 
-void asked_goals_clear(AskedGoals *asked) {
+void goals_param_clear(GoalsParam *asked) {
   g_clear_pointer(&asked->policy_name, g_free);
 }
 
@@ -137,7 +137,7 @@ static bool find_named(Requests *requests, VarlinkCall *call, const char *name,
   return false;
 }
 
-bool asked_take_goals(Requests *requests, VarlinkCall *call, json_t *parameters, AskedGoals *ret_asked) {
+bool params_take_goals(Requests *requests, VarlinkCall *call, json_t *parameters, GoalsParam *ret_asked) {
   const char *name = get_text(parameters, "policy_name");
   const ConfigPolicy *named;
   const char *key = NULL;
@@ -150,11 +150,11 @@ bool asked_take_goals(Requests *requests, VarlinkCall *call, json_t *parameters,
     reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
     return false;
   }
-  *ret_asked = (AskedGoals){.policy_name = g_strdup(name), .over = over};
+  *ret_asked = (GoalsParam){.policy_name = g_strdup(name), .over = over};
   return true;
 }
 
-MigMatchFacts asked_match_facts(const MigDomainFacts *facts) {
+MigMatchFacts params_match_facts(const MigDomainFacts *facts) {
   return (MigMatchFacts){
       .name = facts->name,
       .title = facts->tags.title,
@@ -164,9 +164,9 @@ MigMatchFacts asked_match_facts(const MigDomainFacts *facts) {
   };
 }
 
-bool asked_find_goals(Requests *requests, VarlinkCall *call, const AskedGoals *asked,
-                      const MigDomainFacts *facts, Goals *ret_goals) {
-  MigMatchFacts match_facts = facts ? asked_match_facts(facts) : (MigMatchFacts){0};
+bool params_find_goals(Requests *requests, VarlinkCall *call, const GoalsParam *asked,
+                       const MigDomainFacts *facts, Goals *ret_goals) {
+  MigMatchFacts match_facts = facts ? params_match_facts(facts) : (MigMatchFacts){0};
   const ConfigPolicy *named;
 
   /* The configuration may be another than when the request was taken. */
@@ -176,18 +176,17 @@ bool asked_find_goals(Requests *requests, VarlinkCall *call, const AskedGoals *a
   return true;
 }
 
-bool asked_resolve_goals(Requests *requests, VarlinkCall *call, const AskedGoals *asked,
-                         const MigDomainFacts *facts, Goals *ret_goals) {
+bool params_resolve_goals(Requests *requests, VarlinkCall *call, const GoalsParam *asked,
+                          const MigDomainFacts *facts, Goals *ret_goals) {
   Goals goals;
 
-  if (!asked_find_goals(requests, call, asked, facts, &goals) || reply_refuse_conflict(call, &goals.policy))
+  if (!params_find_goals(requests, call, asked, facts, &goals) || reply_refuse_conflict(call, &goals.policy))
     return false;
   *ret_goals = goals;
   return true;
 }
 
-void asked_reply_lookup_error(Requests *requests, VarlinkCall *call, const char *domain,
-                              const GError *error) {
+void reply_lookup_error(Requests *requests, VarlinkCall *call, const char *domain, const GError *error) {
   if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN))
     reply_error(call, "NoSuchDomain", json_pack("{ss}", "domain", domain));
   else

@@ -85,7 +85,7 @@ static void on_saved_reply(const char *id, const GError *error, gpointer user_da
   if (error)
     reply_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
   else if (job)
-    varlink_call_reply(call, view_job_reply(reply->requests, job, JOB_VIEW_FULL), false);
+    varlink_call_reply(call, view_job_reply(reply->requests, job, JOB_DETAIL_FULL), false);
   else
     reply_error(call, "NoSuchJob", json_pack("{ss}", "job", id));
 }

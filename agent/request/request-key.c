@@ -46,7 +46,7 @@ bool request_key_take(VarlinkCall *call, json_t *parameters, RequestKey *ret_key
 
 void request_reply(Requests *requests, VarlinkCall *call, const Job *job, bool created) {
   varlink_call_reply(
-      call, json_pack("{so sb}", "job", view_job(requests, job, JOB_VIEW_FULL), "created", (int)created),
+      call, json_pack("{so sb}", "job", view_job(requests, job, JOB_DETAIL_FULL), "created", (int)created),
       false);
 }
 

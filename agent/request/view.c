@@ -11,7 +11,7 @@ static int64_t to_realtime_usec(const JobContext *context, uint64_t ms) {
   return ms == 0 ? 0 : context->now_usec + ((int64_t)ms - (int64_t)context->now_ms) * 1000;
 }
 
-json_t *view_job(const Requests *requests, const Job *job, JobView view) {
+json_t *view_job(const Requests *requests, const Job *job, JobDetail view) {
   JobContext context = {.now_ms = clock_now_ms(), .now_usec = g_get_real_time()};
   g_autofree char *message = NULL;
   json_t *object;
@@ -44,7 +44,7 @@ json_t *view_job(const Requests *requests, const Job *job, JobView view) {
   return object;
 }
 
-json_t *view_job_reply(const Requests *requests, const Job *job, JobView view) {
+json_t *view_job_reply(const Requests *requests, const Job *job, JobDetail view) {
   return json_pack("{so}", "job", view_job(requests, job, view));
 }
 

@@ -6,10 +6,10 @@
 #include "agent/request/requests.h"
 
 /* The interface's type Job. */
-json_t *view_job(const Requests *requests, const Job *job, JobView view);
+json_t *view_job(const Requests *requests, const Job *job, JobDetail view);
 
 /* {"job": …} */
-json_t *view_job_reply(const Requests *requests, const Job *job, JobView view);
+json_t *view_job_reply(const Requests *requests, const Job *job, JobDetail view);
 
 /* The interface's type JobSummary. */
 json_t *view_summary(const Requests *requests, const Job *job);

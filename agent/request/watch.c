@@ -47,7 +47,7 @@ static void set_lagging(Watcher *watcher, Job *job) {
   g_hash_table_add(watcher->lagging, job);
 }
 
-static GBytes *encode(Requests *requests, const Job *job, JobView view, bool last) {
+static GBytes *encode(Requests *requests, const Job *job, JobDetail view, bool last) {
   return varlink_encode_reply(view_job_reply(requests, job, view), !last);
 }
 
@@ -65,7 +65,7 @@ static void on_drained(VarlinkCall *call, gpointer user_data) {
 
     g_hash_table_remove(watcher->lagging, job);
     last = is_last(watcher, job);
-    message = encode(watcher->requests, job, JOB_VIEW_FULL, last);
+    message = encode(watcher->requests, job, JOB_DETAIL_FULL, last);
     varlink_call_reply_encoded(call, message, !last);
   }
   if (last)
@@ -97,12 +97,12 @@ static void tell(Requests *requests, Job *job) {
   job->watch_pending = false;
   job->watched_ms = clock_now_ms();
   if (job->watchers && job->watchers->len > 0) {
-    g_autoptr(GBytes) message = encode(requests, job, final ? JOB_VIEW_FULL : JOB_VIEW_NEWS, final);
+    g_autoptr(GBytes) message = encode(requests, job, final ? JOB_DETAIL_FULL : JOB_DETAIL_NEWS, final);
 
     send_to_list(job->watchers, job, message, final);
   }
   if (requests->watchers->len > 0) {
-    g_autoptr(GBytes) message = encode(requests, job, JOB_VIEW_NEWS, false);
+    g_autoptr(GBytes) message = encode(requests, job, JOB_DETAIL_NEWS, false);
 
     send_to_list(requests->watchers, job, message, false);
   }
@@ -151,7 +151,7 @@ GPtrArray *watch_list_new(void) {
 }
 
 static void greet(Requests *requests, const Job *job, VarlinkCall *call, bool last) {
-  g_autoptr(GBytes) message = encode(requests, job, JOB_VIEW_FULL, last);
+  g_autoptr(GBytes) message = encode(requests, job, JOB_DETAIL_FULL, last);
 
   varlink_call_reply_encoded(call, message, !last);
 }

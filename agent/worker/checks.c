@@ -38,17 +38,17 @@ static MigHold hold_of_check(const MigCheckReport *report, const GError *target_
 }
 
 /* Blockers: if the job ends for them, then for the first one's cause, and it tells all of them. Takes the report. */
-static void refuse_by_check(Worker *worker, const Precheck *precheck, MigCheckReport *report) {
+static void refuse_by_check(Worker *worker, const Survey *survey, MigCheckReport *report) {
   char text[CHECK_TEXT_SIZE];
 
   mig_check_describe(report, text, sizeof text);
   worker_post(worker, &(WorkerReport){.kind = WORKER_REFUSED,
                                       .cause = mig_check_cause(report),
-                                      .hold = hold_of_check(report, precheck->target_error),
+                                      .hold = hold_of_check(report, survey->target_error),
                                       .reason = report->findings[0].code,
                                       /* What libvirt said of the target goes with it. */
-                                      .error = precheck->target_error
-                                                   ? g_error_copy(precheck->target_error)
+                                      .error = survey->target_error
+                                                   ? g_error_copy(survey->target_error)
                                                    : g_error_new_literal(MIG_VIRT_ERROR,
                                                                          MIG_VIRT_ERROR_UNSUPPORTED, text),
                                       .evidence = g_strdup(text),
@@ -70,31 +70,31 @@ static void measure(Worker *worker, MigProbe *probe) {
 }
 
 bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
-  g_autoptr(Precheck) precheck = precheck_new();
-  const MigDomainFacts *domain = &precheck->domain;
+  g_autoptr(Survey) survey = survey_new();
+  const MigDomainFacts *domain = &survey->domain;
   g_autofree MigCheckReport *report = g_new(MigCheckReport, 1);
   MigCheckInput input = {.target_uri = worker->target_uri, .policy = &worker->policy};
   MigSettleRecord record;
   MigProbe probe = {0};
   GError *error = NULL;
 
-  if (!precheck_ask(precheck, worker->driver, worker->hypervisor, worker->domain_uuid, worker->target_uri,
-                    worker->connect_timeout_ms, &error)) {
+  if (!survey_ask(survey, worker->driver, worker->hypervisor, worker->domain_uuid, worker->target_uri,
+                  worker->connect_timeout_ms, &error)) {
     refuse(worker, cause_of_preparing(error), error);
     return false;
   }
-  precheck_fill(precheck, &input);
+  survey_fill(survey, &input);
   mig_check(&input, report);
   mig_check_policy_facts(&input, policy_facts);
   if (report->blockers > 0) {
-    refuse_by_check(worker, precheck, g_steal_pointer(&report));
+    refuse_by_check(worker, survey, g_steal_pointer(&report));
     return false;
   }
   record = (MigSettleRecord){
       .ran_before = domain->state == MIG_END_RUNNING,
       .persist_target = domain->persistent && mig_policy_get(&worker->policy, MIG_POLICY_PERSIST_TARGET),
       .undefine_source = domain->persistent && mig_policy_get(&worker->policy, MIG_POLICY_UNDEFINE_SOURCE),
-      .target_was_absent = precheck->target.domain_state == MIG_END_ABSENT,
+      .target_was_absent = survey->target.domain_state == MIG_END_ABSENT,
   };
   if (worker->probe)
     measure(worker, &probe);
@@ -110,12 +110,12 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
   }
   worker_set_record(worker, &record);
   worker_post(worker, &(WorkerReport){.kind = WORKER_PREPARED,
-                                      .domain = precheck->domain,
+                                      .domain = survey->domain,
                                       .probe = probe,
                                       .record = record,
                                       .source_id = worker->source_id,
                                       .check = g_steal_pointer(&report)});
-  precheck->domain = (MigDomainFacts){0};
+  survey->domain = (MigDomainFacts){0};
   if (worker_wait_for_order(worker) == WORKER_ORDER_GO)
     return true;
   worker_post(worker, &(WorkerReport){.kind = WORKER_CANCELLED});

@@ -34,9 +34,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Ends, ends_clear)
 typedef struct Settling {
   Worker *worker;
   MigSettle settle;
-  AskBasis source, target; /* how the domain stood at each end at the last look */
-  bool paused, answered;   /* as mig_settle_set_paused() was told */
-  unsigned tries;          /* of the resume of a post-copy */
+  EndpointBasis source, target; /* how the domain stood at each end at the last look */
+  bool paused, answered;        /* as mig_settle_set_paused() was told */
+  unsigned tries;               /* of the resume of a post-copy */
 
   /* What was reported last, so that only news is. */
   bool attached;
@@ -50,7 +50,7 @@ static bool is_replaced(const Worker *worker, const MigDomainStatus *status) {
   return status->id != 0 && status->id != worker->source_id;
 }
 
-static void take_source(Worker *worker, const AskAnswer *answer, MigSettleLook *look) {
+static void take_source(Worker *worker, const EndpointAnswer *answer, MigSettleLook *look) {
   const MigDomainStatus *status = &answer->status;
   bool own = status->job_outgoing && worker_owns_job(worker, status->job_elapsed_ms);
 
@@ -68,7 +68,7 @@ static void take_source(Worker *worker, const AskAnswer *answer, MigSettleLook *
 
 static void look(Settling *settling, Ends *ends) {
   Worker *worker = settling->worker;
-  AskAnswer answer = {0};
+  EndpointAnswer answer = {0};
 
   ends->look.began_ms = clock_now_ms();
   ends->look.completed = worker_is_completed(worker);
@@ -76,13 +76,13 @@ static void look(Settling *settling, Ends *ends) {
   ends->look.call_failed = worker->call_failed;
   ends->look.pausing = worker_is_pausing(worker);
   /* The source first: see mig_verdict_answer(). */
-  settling->source = settling->target = (AskBasis){0};
-  if (asker_status(worker->source, &answer, &ends->source_error)) {
-    settling->source = (AskBasis){answer.status.state, answer.status.id};
+  settling->source = settling->target = (EndpointBasis){0};
+  if (endpoint_status(worker->source, &answer, &ends->source_error)) {
+    settling->source = (EndpointBasis){answer.status.state, answer.status.id};
     take_source(worker, &answer, &ends->look);
   }
-  if (asker_status(worker->target, &answer, &ends->target_error)) {
-    settling->target = (AskBasis){answer.status.state, answer.status.id};
+  if (endpoint_status(worker->target, &answer, &ends->target_error)) {
+    settling->target = (EndpointBasis){answer.status.state, answer.status.id};
     ends->look.target_watched_since_ms = answer.watched_since_ms;
     ends->look.target_had_guest = answer.had_guest;
     ends->look.target_ended = answer.ended;
@@ -130,9 +130,9 @@ static bool resume_post_copy(Settling *settling, GError **error) {
 }
 
 /* An action that was sent, and not answered, may still be carried out; the looks that follow tell. */
-static bool act(Asker *asker, bool (*ask)(Asker *, const AskBasis *, bool *, GError **),
-                const AskBasis *basis, GError **error) {
-  bool sent = false, ok = ask(asker, basis, &sent, error);
+static bool act(Endpoint *endpoint, bool (*ask)(Endpoint *, const EndpointBasis *, bool *, GError **),
+                const EndpointBasis *basis, GError **error) {
+  bool sent = false, ok = ask(endpoint, basis, &sent, error);
 
   if (!ok && sent && g_error_matches(*error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT))
     g_prefix_error(error, "asked for, and not answered: ");
@@ -140,15 +140,15 @@ static bool act(Asker *asker, bool (*ask)(Asker *, const AskBasis *, bool *, GEr
 }
 
 static bool resume_source(Settling *settling, GError **error) {
-  return act(settling->worker->source, asker_resume, &settling->source, error);
+  return act(settling->worker->source, endpoint_resume, &settling->source, error);
 }
 
 static bool undefine_target(Settling *settling, GError **error) {
-  return act(settling->worker->target, asker_undefine, &settling->target, error);
+  return act(settling->worker->target, endpoint_undefine, &settling->target, error);
 }
 
 static bool undefine_source(Settling *settling, GError **error) {
-  return act(settling->worker->source, asker_undefine, &settling->source, error);
+  return act(settling->worker->source, endpoint_undefine, &settling->source, error);
 }
 
 static bool (*const touches[])(Settling *settling, GError **error) = {

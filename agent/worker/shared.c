@@ -251,22 +251,22 @@ bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_
 /* --- what is known of the ends --- */
 
 void worker_watch_ends(Worker *worker) {
-  AskAnswer answer = {0};
+  EndpointAnswer answer = {0};
 
-  worker->source = asker_new(worker->driver, worker->hypervisor, NULL, worker->domain_uuid);
-  worker->target = asker_new(worker->driver, worker->hypervisor, worker->target_uri, worker->domain_uuid);
+  worker->source = endpoint_new(worker->driver, worker->hypervisor, NULL, worker->domain_uuid);
+  worker->target = endpoint_new(worker->driver, worker->hypervisor, worker->target_uri, worker->domain_uuid);
   if (worker->reattach)
     return;
   /* What does not answer now is no hindrance; the migration will say so, or has been watched with a gap. */
-  if (asker_status(worker->source, &answer, NULL))
+  if (endpoint_status(worker->source, &answer, NULL))
     worker->source_id = answer.status.id;
-  asker_status(worker->target, &answer, NULL);
+  endpoint_status(worker->target, &answer, NULL);
 }
 
 /* On the thread that has them: the last reference may be the main thread's, which makes no call to libvirt. */
 void worker_forget_ends(Worker *worker) {
-  g_clear_pointer(&worker->source, asker_free);
-  g_clear_pointer(&worker->target, asker_free);
+  g_clear_pointer(&worker->source, endpoint_free);
+  g_clear_pointer(&worker->target, endpoint_free);
 }
 
 bool worker_is_recorded(Worker *worker) {

@@ -52,8 +52,8 @@ struct Worker {
   int source_id;      /* libvirt's number of that copy; 0: not known */
   uint64_t asked_ms;  /* before libvirt was asked whether the domain is still as it was checked */
   uint64_t stayed_ms; /* as in mig_settle_init() */
-  Asker *source;
-  Asker *target; /* from before the migration on: it hears what happens there */
+  Endpoint *source;
+  Endpoint *target; /* from before the migration on: it hears what happens there */
 
   GMutex mutex;
   GCond cond;

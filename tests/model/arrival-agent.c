@@ -39,7 +39,7 @@ static void ask(World *world) {
     agent->ask_again = true;
     return;
   }
-  agent->errand = (Errand){.call = CALL_SENT, .since_ms = world->now_ms};
+  agent->errand = (LocalCall){.call = CALL_SENT, .since_ms = world->now_ms};
   agent->due_ms = 0;
 }
 
@@ -197,7 +197,7 @@ static void apply(World *world, const MigSlotLook *seen) {
     gap(world);
   look.now_ms = world->now_ms;
   look.images = agent->image == IMAGE_MADE;
-  agent->errand = (Errand){0};
+  agent->errand = (LocalCall){0};
   answer = mig_slot_step(&agent->slot, &look);
   save(world);
   if (answer.end == MIG_SLOT_OPEN) {
@@ -206,7 +206,7 @@ static void apply(World *world, const MigSlotLook *seen) {
   }
   if (answer.nothing && look.images && !answer.keep) {
     agent->errand =
-        (Errand){.call = CALL_SENT, .remove = true, .since_ms = world->now_ms, .epoch = agent->epoch};
+        (LocalCall){.call = CALL_SENT, .remove = true, .since_ms = world->now_ms, .epoch = agent->epoch};
     agent->called_off = false;
     return;
   }
@@ -215,9 +215,9 @@ static void apply(World *world, const MigSlotLook *seen) {
 
 static void take_removed(World *world) {
   Agent *agent = &world->agent;
-  Errand errand = agent->errand;
+  LocalCall errand = agent->errand;
 
-  agent->errand = (Errand){0};
+  agent->errand = (LocalCall){0};
   agent->due_ms = world->now_ms + 1000;
   if (errand.failed || !errand.nothing) {
     mig_slot_doubt(&agent->slot);
@@ -249,7 +249,7 @@ static bool may_take(const World *world) {
  * by which events come is broken it sees. */
 static void take(World *world) {
   Agent *agent = &world->agent;
-  Errand *errand = &agent->errand;
+  LocalCall *errand = &agent->errand;
 
   arrival_world_flush(world);
   errand->look = arrival_world_look(world);
@@ -281,7 +281,7 @@ static bool compare_and_delete(World *world, bool called_off, uint64_t since_ms)
 }
 
 static void compare(World *world) {
-  Errand *errand = &world->agent.errand;
+  LocalCall *errand = &world->agent.errand;
 
   errand->removed = compare_and_delete(world, world->agent.called_off, errand->since_ms);
   errand->look = arrival_world_look(world);
@@ -323,7 +323,7 @@ static void give_up(World *world) {
     /* Its thread is still at it. */
     agent->lost = (Lost){.compares = agent->errand.call == CALL_TO_COMPARE && world->daemon != DAEMON_DOWN,
                          .called_off = true};
-    agent->errand = (Errand){.remove = true, .failed = true};
+    agent->errand = (LocalCall){.remove = true, .failed = true};
     take_removed(world);
   } else {
     apply(world, &(MigSlotLook){.state = MIG_END_UNKNOWN});

@@ -43,7 +43,7 @@ typedef enum Call {
   CALL_TO_COMPARE /* a removal: nothing of the domain is here, and the image is to be compared */
 } Call;
 
-typedef struct Errand {
+typedef struct LocalCall {
   Call call;
   bool remove;
   uint64_t since_ms;
@@ -51,7 +51,7 @@ typedef struct Errand {
   MigSlotLook look;
   bool unbroken;
   bool failed, nothing, removed; /* of a removal */
-} Errand;
+} LocalCall;
 
 /* A thread that the agent has given up may still be at a removal. */
 typedef struct Lost {
@@ -76,7 +76,7 @@ typedef struct Agent {
   unsigned epoch; /* of the libvirtd that it is connected to */
   MigSlot slot;
   ImageState image;
-  Errand errand;
+  LocalCall errand;
   bool called_off; /* of the removal that is under way */
   Lost lost;
   bool ask_again;

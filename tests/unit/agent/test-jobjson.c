@@ -127,7 +127,7 @@ static void the_drain_of_a_job_is_kept_and_told(void **state) {
   job->drain_id = g_strdup("fedcba9876543210fedcba9876543210");
   record = job_to_record(job, BOOT);
   back = read_back(record, BOOT);
-  told = job_to_json(back, &context, JOB_VIEW_FULL);
+  told = job_to_json(back, &context, JOB_DETAIL_FULL);
   assert_string_equal(back->drain_id, job->drain_id);
   assert_string_equal(json_string_value(json_object_get(told, "drain")), job->drain_id);
   json_decref(told);
@@ -266,7 +266,7 @@ static void numbers_too_large_for_the_wire_are_cut(void **state) {
   json_t *json;
 
   job->sample.memory_total_bytes = UINT64_MAX;
-  json = job_to_json(job, &context, JOB_VIEW_FULL);
+  json = job_to_json(job, &context, JOB_DETAIL_FULL);
   assert_true(json_integer_value(json_object_get(json_object_get(json, "progress"), "memory_total_bytes")) ==
               INT64_MAX);
   json_decref(json);
@@ -341,7 +341,7 @@ static void each_member_of_a_record_may_be_of_any_type(void **state) {
         assert_true(back || error);
         if (back) {
           JobContext context = {.pending_reason = "X"};
-          json_t *json = job_to_json(back, &context, JOB_VIEW_FULL);
+          json_t *json = job_to_json(back, &context, JOB_DETAIL_FULL);
 
           assert_non_null(json);
           json_decref(json);
@@ -391,7 +391,7 @@ static void test_view(void **state) {
                         .tries = 2,
                         .now_ms = 7000,
                         .now_usec = 1700000003000000};
-  json_t *json = job_to_json(job, &context, JOB_VIEW_FULL);
+  json_t *json = job_to_json(job, &context, JOB_DETAIL_FULL);
   json_t *summary = job_to_summary(job, &context);
 
   check_type("Job", json);
@@ -408,7 +408,7 @@ static void test_view(void **state) {
 static void a_deadline_is_told_in_the_time_of_the_wall(void **state) {
   g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
   JobContext context = {.now_ms = 7000, .now_usec = 1700000003000000};
-  json_t *json = job_to_json(job, &context, JOB_VIEW_FULL);
+  json_t *json = job_to_json(job, &context, JOB_DETAIL_FULL);
 
   assert_true(json_integer_value(json_object_get(json, "deadline_usec_realtime")) == 1700000005000000);
   assert_true(json_integer_value(json_object_get(json_object_get(json, "progress"), "age_ms")) == 500);
@@ -422,13 +422,13 @@ static void news_have_the_newest_events_only(void **state) {
 
   for (int i = 0; i < 100; i++)
     job_add_event(job, "warning", MIG_CAUSE_NONE, "%d", i);
-  json = job_to_json(job, &context, JOB_VIEW_NEWS);
+  json = job_to_json(job, &context, JOB_DETAIL_NEWS);
   events = json_object_get(json, "events");
   assert_true(json_array_size(events) < 20);
   assert_true(
       json_integer_value(json_object_get(json_array_get(events, json_array_size(events) - 1), "seq")) == 102);
   json_decref(json);
-  json = job_to_json(job, &context, JOB_VIEW_FULL);
+  json = job_to_json(job, &context, JOB_DETAIL_FULL);
   assert_int_equal(json_array_size(json_object_get(json, "events")), 102);
   json_decref(json);
 }
@@ -459,7 +459,7 @@ static void the_record_has_not_changed(void **state) {
 static void the_wire_has_not_changed(void **state) {
   g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
   JobContext context = {.now_ms = 7000, .now_usec = 1700000003000000};
-  json_t *json = job_to_json(job, &context, JOB_VIEW_FULL);
+  json_t *json = job_to_json(job, &context, JOB_DETAIL_FULL);
 
   hold_against("job.json", json);
   json_decref(json);
