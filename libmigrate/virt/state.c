@@ -96,10 +96,12 @@ static const MigLifecycleRow events[] = {
      "stopped: from snapshot"},
     {VIR_DOMAIN_EVENT_STOPPED, MIG_ANY, MIG_END_INACTIVE, "stopped"},
 
-    {VIR_DOMAIN_EVENT_SHUTDOWN, VIR_DOMAIN_EVENT_SHUTDOWN_FINISHED, MIG_END_RUNNING, "shutdown: finished"},
+    /* QEMU sends it as well when a copy that a migration stopped is destroyed: only a guest that shut down itself is known to
+     * have run. */
+    {VIR_DOMAIN_EVENT_SHUTDOWN, VIR_DOMAIN_EVENT_SHUTDOWN_FINISHED, MIG_END_UNKNOWN, "shutdown: finished"},
     {VIR_DOMAIN_EVENT_SHUTDOWN, VIR_DOMAIN_EVENT_SHUTDOWN_GUEST, MIG_END_RUNNING, "shutdown: by the guest"},
-    {VIR_DOMAIN_EVENT_SHUTDOWN, VIR_DOMAIN_EVENT_SHUTDOWN_HOST, MIG_END_RUNNING, "shutdown: by the host"},
-    {VIR_DOMAIN_EVENT_SHUTDOWN, MIG_ANY, MIG_END_RUNNING, "shutdown"},
+    {VIR_DOMAIN_EVENT_SHUTDOWN, VIR_DOMAIN_EVENT_SHUTDOWN_HOST, MIG_END_UNKNOWN, "shutdown: by the host"},
+    {VIR_DOMAIN_EVENT_SHUTDOWN, MIG_ANY, MIG_END_UNKNOWN, "shutdown"},
 
     {VIR_DOMAIN_EVENT_PMSUSPENDED, MIG_ANY, MIG_END_PAUSED, "suspended: by power management"},
     {VIR_DOMAIN_EVENT_CRASHED, MIG_ANY, MIG_END_CRASHED, "crashed"},
