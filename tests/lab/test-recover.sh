@@ -133,7 +133,7 @@ libvirtd_killed() {
     "$LAB" libvirtd "$1" start
     is "libvirtd of $1 is killed: the guest in post-copy migrates anyway" "$(ended wild 60)" "succeeded - target b 0 0 0"
     is "... the guest in pre-copy stays, and the job says so" "$(ended calm 60)" "failed $2 source a 0 0 0"
-    ok "... the one left nothing at the source, the other nothing at the target" wait_until 10 only_these calm wild
+    ok "... calm leaves nothing at the target, wild nothing at the source" wait_until 10 only_these calm wild
     "$LAB" guest-rm calm
     "$LAB" guest-rm wild
 }
@@ -191,7 +191,7 @@ test_guest_ends_by_itself() {
     is "it reboots: it migrates anyway" "$(job a again '[.phase, .result.running_at] | join(" ")')" "succeeded target"
     num "... and did reboot" "$(truth again .restarts)" '>=' 1
     is "... its memory is good" "$(truth again .bad_pages)" 0
-    is "... each is left at one node, by its definition only if it ended" \
+    is "... the two that ended leave one definition each, and no QEMU" \
         "$(known_at off | wc -l) $(known_at crash | wc -l) $(left_at a | tail -n 1) $(left_at b | tail -n 1)" "1 1 0 1"
     "$LAB" guest-rm off
     "$LAB" guest-rm crash
