@@ -179,7 +179,7 @@ test_six_at_once() {
     diag "20 checks of it, in ms: $(tr '\n' ' ' <<<"$times")"
     num "... quickly: median of 20, in ms (goal: 300)" "$(median "$times")" '<=' 2000
     ctl a check six "$target" >"$LAB_DIR/six.log" || status=$?
-    is "... exit 4, and the same in words" "$status $(head -n 1 "$LAB_DIR/six.log")" \
+    is "... exit 4, and said so in words" "$status $(head -n 1 "$LAB_DIR/six.log")" \
         "4 six cannot move to $target: 6 blockers, 1 warning."
 
     "$LAB" mark six >/dev/null

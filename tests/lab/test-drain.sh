@@ -52,8 +52,8 @@ test_drain() {
     ctl a drain "$target" -o completion_timeout_s_per_gib=1500 >"$LAB_DIR/drain.log" 2>&1 &
     follower=$!
 
-    ok "it says at once what cannot migrate, and why" wait_until 60 grep -q "$bound cannot move: .*: SHMEM" "$LAB_DIR/drain.log"
-    is "... before anything migrates" "$(grep -Eo 'cannot move|goes to' "$LAB_DIR/drain.log" | head -1)" "cannot move"
+    ok "what cannot move is told at once, and why" wait_until 60 grep -q "$bound cannot move: .*: SHMEM" "$LAB_DIR/drain.log"
+    is "... before anything goes" "$(grep -Eo 'cannot move|goes to' "$LAB_DIR/drain.log" | head -1)" "cannot move"
     ok "the node is cordoned" grep -q '^cordoned .*it is drained' <(ctl a node)
     ok "four have migrated" wait_until 180 has_moved 4
     id=$(node_drain .id)
@@ -64,10 +64,10 @@ test_drain() {
     kill "$streams"
     wait "$streams" 2>/dev/null
     ((status == 4)) || diag "$(cat "$LAB_DIR/drain.log" "$(agent_dir a)/log")"
-    is "a follower sees the rest; the exit status says that one cannot migrate" "$status" 4
-    ok "... across the restart" grep -q 'The agent is back' "$LAB_DIR/drain.log"
+    is "who followed it is told of the rest; the exit status says that one cannot move" "$status" 4
+    ok "... over the restart" grep -q 'The agent is back' "$LAB_DIR/drain.log"
     ok "... with a line for each domain" grep -Eq "^$bound +cannot move " "$LAB_DIR/drain.log"
-    ok "... and a summary" grep -q 'The drain is over: 11 of 12 moved, 1 cannot move' "$LAB_DIR/drain.log"
+    ok "... and the sum of them" grep -q 'The drain is over: 11 of 12 moved, 1 cannot move' "$LAB_DIR/drain.log"
     diag "the drain took $(node_drain '(.finished_usec_realtime - .started_usec_realtime) / 100000 | round / 10') s"
 
     jobs=$(ctl a -j list --all | jq -r '.jobs[].id')
@@ -88,7 +88,7 @@ test_drain() {
     is "... and the other one at the source" "$(truth "$bound" '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
     status=0
     ctl a drain "$target" >"$LAB_DIR/again.log" 2>&1 || status=$?
-    is "a second drain has nothing to migrate" "$status $(grep -c 'goes to' "$LAB_DIR/again.log")" "4 0"
+    is "a second drain has nothing to move" "$status $(grep -c 'goes to' "$LAB_DIR/again.log")" "4 0"
 }
 
 tap_lab

@@ -149,9 +149,9 @@ test_disks() {
     ctl a abort db >/dev/null
     ok "... aborted at the source, it ends at the target" wait_until 60 job_is b "$id" .failure.cause CANCELLED_ELSEWHERE
     ok "... with the lease" holds_nothing
-    ok "... an image that was written to stays" has_image b db.img
-    ok "... and the job says so" grep -q "db.img (vda) is left here: it was written to since it was made" <<<"$(ctl b -j show "$id")"
-    is "... the guest keeps running" "$(truth db '[.running_on[], .bad_pages] | join(" ")')" "a 0"
+    ok "... what was written to stays" has_image b db.img
+    ok "... and an operator is told so" grep -q "db.img (vda) is left here: it was written to since it was made" <<<"$(ctl b -j show "$id")"
+    is "... the guest runs on" "$(truth db '[.running_on[], .bad_pages] | join(" ")')" "a 0"
 
     "$LAB" link none
     wait_until 30 job_is a db .phase aborted

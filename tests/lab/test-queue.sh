@@ -30,9 +30,9 @@ test_shares() {
     ok "... in equal parts" wait_until 10 share_is g2 $((cap / 2))
     ok "... and show says so" grep -q '^bandwidth  *16.* MiB/s, its share of MaxBandwidth=' <(ctl a show g2)
     is "the third waits for a slot" "$(job a g3 '[.pending.reason, .pending.queue_position] | join(" ")')" "OUTGOING_LIMIT 1"
-    ok "... and show says since when and until when" \
+    ok "... which show tells, since when and until when" \
         grep -Eq '^queue  *1\. in it, waits since .*, fails at ' <(ctl a show g3)
-    ok "... and node shows the bandwidth" grep -q '^bandwidth  *32.* MiB/s' <(ctl a node)
+    ok "... and node tells the bandwidth" grep -q '^bandwidth  *32.* MiB/s' <(ctl a node)
 
     ok "all of them end" wait_until 60 all_ended
     is "... at the target" "$(ctl a -j list | jq '[.jobs[] | select(.phase == "succeeded")] | length')" "${#guests[@]}"

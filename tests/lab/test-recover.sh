@@ -71,10 +71,10 @@ test_link_away() {
     sleep 40
     words=$(ctl a show wild)
     # Its last look may date from before the cut, if it was quick enough.
-    ok "... meanwhile show says what is wrong" \
+    ok "... meanwhile show says what holds it up" \
         grep -Eq '^seen .*(no way to 10\.77\.0\.2|to be resumed once the link is back)' <<<"$words"
     diag "$(grep -E '^(recovering|seen|tried|next) ' <<<"$words")"
-    ok "in pre-copy: recovering as well, with no verdict until the target can be asked" recovering calm
+    ok "in pre-copy it is said, too, and nothing more before the target can be asked" recovering calm
     ok "... with the answers of both ends" grep -q 'source: running; target: unknown' <<<"$(job a calm .recovery.evidence)"
     healed_us=$(now_us) healed_s=$EPOCHREALTIME
     "$LAB" heal
