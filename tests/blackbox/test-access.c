@@ -32,7 +32,7 @@ static void expect(Client *client, const char *method, json_t *parameters, bool 
     client_refused(client, method, parameters, allowed ? otherwise : DENIED);
 }
 
-static void somebody_may_read_what_is_public_and_change_nothing(void **state) {
+static void anybody_may_read_what_is_public_and_change_nothing(void **state) {
   Bb *bb = *state;
   const Row *row = bb->row;
   Client *somebody;
@@ -64,7 +64,7 @@ static void somebody_may_read_what_is_public_and_change_nothing(void **state) {
   bb_await_phase(bb, text_of(job, "id"), "migrating");
 }
 
-static void a_member_of_the_group_may_do_all(void **state) {
+static void a_member_of_the_group_may_do_everything(void **state) {
   Bb *bb = *state;
   Client *member;
   json_t *job;
@@ -78,7 +78,7 @@ static void a_member_of_the_group_may_do_all(void **state) {
   client_call(member, "List", NULL);
 }
 
-static void the_group_counts_also_as_the_first_one(void **state) {
+static void the_group_counts_as_primary_group_too(void **state) {
   Bb *bb = *state;
 
   bb_configure(bb, "Group=daemon\n");
@@ -117,9 +117,9 @@ int main(void) {
   nobody_uid = nobody->pw_uid;
   nobody_gid = nobody->pw_gid;
   daemon_gid = group->gr_gid;
-  TESTS_ADD_ROWS(&tests, somebody_may_read_what_is_public_and_change_nothing, rows);
-  TESTS_ADD(&tests, a_member_of_the_group_may_do_all);
-  TESTS_ADD(&tests, the_group_counts_also_as_the_first_one);
+  TESTS_ADD_ROWS(&tests, anybody_may_read_what_is_public_and_change_nothing, rows);
+  TESTS_ADD(&tests, a_member_of_the_group_may_do_everything);
+  TESTS_ADD(&tests, the_group_counts_as_primary_group_too);
   TESTS_ADD(&tests, another_group_does_not_count);
   TESTS_ADD(&tests, without_such_a_group_only_root_may);
   return bb_run(&tests, "access");

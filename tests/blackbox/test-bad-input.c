@@ -118,7 +118,7 @@ static void a_message_of_17_mib(void **state) {
   assert_serves(bb);
 }
 
-static void half_a_message_and_silence_keeps_nobody_else_from_being_served(void **state) {
+static void half_a_message_does_not_block_other_clients(void **state) {
   enum { SILENT = 50 };
   static const char half[] = "{\"method\":\"io.handoffd.Agent.GetN";
   static const char rest[] = "ode\"}";
@@ -138,7 +138,7 @@ static void half_a_message_and_silence_keeps_nobody_else_from_being_served(void 
   client_receive(clients[7], NULL, NULL);
 }
 
-static void a_message_byte_by_byte(void **state) {
+static void a_message_sent_byte_by_byte_is_answered(void **state) {
   static const char message[] = "{\"method\":\"io.handoffd.Agent.GetNode\"}";
   Bb *bb = *state;
   Client *client;
@@ -173,7 +173,7 @@ static void pipelined_calls_are_answered_in_order(void **state) {
   }
 }
 
-static void a_client_that_never_reads_its_answers(void **state) {
+static void a_client_that_never_reads_its_replies_delays_nobody(void **state) {
   static const char call[] = "{\"method\":\"io.handoffd.Agent.GetNode\"}";
   Bb *bb = *state;
   Client *client;
@@ -194,7 +194,7 @@ static void a_client_that_never_reads_its_answers(void **state) {
   assert_serves(bb);
 }
 
-static void a_oneway_call_is_done_and_not_answered(void **state) {
+static void a_oneway_call_is_executed_and_not_answered(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -267,11 +267,11 @@ int main(void) {
   TESTS_ADD_ROWS(&tests, test_raw, raws);
   TESTS_ADD(&tests, a_flood_of_nuls);
   TESTS_ADD(&tests, a_message_of_17_mib);
-  TESTS_ADD(&tests, half_a_message_and_silence_keeps_nobody_else_from_being_served);
-  TESTS_ADD(&tests, a_message_byte_by_byte);
+  TESTS_ADD(&tests, half_a_message_does_not_block_other_clients);
+  TESTS_ADD(&tests, a_message_sent_byte_by_byte_is_answered);
   TESTS_ADD(&tests, pipelined_calls_are_answered_in_order);
-  TESTS_ADD(&tests, a_client_that_never_reads_its_answers);
-  TESTS_ADD(&tests, a_oneway_call_is_done_and_not_answered);
+  TESTS_ADD(&tests, a_client_that_never_reads_its_replies_delays_nobody);
+  TESTS_ADD(&tests, a_oneway_call_is_executed_and_not_answered);
   TESTS_ADD(&tests, five_thousand_connections);
   return bb_run(&tests, "bad input");
 }

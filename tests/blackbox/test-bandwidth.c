@@ -53,7 +53,7 @@ static void abort_job(Client *client, json_t *job) {
 
 /* --- shares come and go --- */
 
-static void two_have_a_half_each(void **state) {
+static void two_jobs_get_half_each(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=2\nMaxBandwidth=64M\n");
   json_t *first = start_moving(client, "vm1", NULL), *second;
@@ -118,7 +118,7 @@ static void a_lower_limit_is_set_before_a_higher_one(void **state) {
   }
 }
 
-static void its_own_limit_leaves_the_rest_to_others(void **state) {
+static void a_job_with_its_own_limit_leaves_the_rest_to_others(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=2\nMaxBandwidth=64M\n");
   json_t *first = start_moving(client, "vm1", json_pack("{sI}", "bandwidth_bytes_per_s", 8 * MIB));
@@ -136,7 +136,7 @@ static void its_own_limit_leaves_the_rest_to_others(void **state) {
   await_limit(bb, "vm2", "bandwidth", 44);
 }
 
-static void post_copy_has_the_same_share(void **state) {
+static void post_copy_gets_the_same_share(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=2\nMaxBandwidth=64M\n");
   json_t *first = start_moving(
@@ -153,7 +153,7 @@ static void post_copy_has_the_same_share(void **state) {
   await_limit(bb, "vm2", "post_copy_bandwidth", 60);
 }
 
-static void copied_disks_have_the_part_of_one_place(void **state) {
+static void copied_disks_get_the_share_of_one_slot(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *first, *second;
@@ -174,7 +174,7 @@ static void copied_disks_have_the_part_of_one_place(void **state) {
 
 /* --- libvirt does not do as it is told --- */
 
-static void a_refused_limit_counts_as_it_was(void **state) {
+static void after_a_refused_limit_the_old_one_counts(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=3\nMaxBandwidth=64M\n");
   json_t *first = start_moving(client, "vm1", NULL), *second, *third;
@@ -207,7 +207,7 @@ static bool waits_for_bandwidth(json_t *job, gconstpointer data) {
   return reason && strcmp(json_string_value(reason), "BANDWIDTH_LIMIT") == 0;
 }
 
-static void without_a_share_it_goes_back_to_the_queue(void **state) {
+static void a_job_without_a_share_goes_back_to_the_queue(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=2\nMaxBandwidth=64M\nPrepareTimeout=1s\n");
   json_t *first = start_moving(client, "vm1", NULL), *second;
@@ -227,7 +227,7 @@ static void without_a_share_it_goes_back_to_the_queue(void **state) {
 
 /* --- who waits for it --- */
 
-static void what_a_guest_needs_is_not_given_away(void **state) {
+static void bandwidth_that_a_guest_needs_is_not_given_away(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *first, *second;
@@ -252,7 +252,7 @@ static void what_a_guest_needs_is_not_given_away(void **state) {
 
 /* --- over a restart --- */
 
-static void after_a_restart_limits_are_set_anew(void **state) {
+static void after_a_restart_limits_are_set_again(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=3\nMaxBandwidth=60M\n");
   json_t *first = start_moving(client, "vm1", NULL), *second = start_moving(client, "vm2", NULL), *third;
@@ -274,14 +274,14 @@ static void after_a_restart_limits_are_set_anew(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, two_have_a_half_each);
+  TESTS_ADD(&tests, two_jobs_get_half_each);
   TESTS_ADD(&tests, a_lower_limit_is_set_before_a_higher_one);
-  TESTS_ADD(&tests, its_own_limit_leaves_the_rest_to_others);
-  TESTS_ADD(&tests, post_copy_has_the_same_share);
-  TESTS_ADD(&tests, copied_disks_have_the_part_of_one_place);
-  TESTS_ADD(&tests, a_refused_limit_counts_as_it_was);
-  TESTS_ADD(&tests, without_a_share_it_goes_back_to_the_queue);
-  TESTS_ADD(&tests, what_a_guest_needs_is_not_given_away);
-  TESTS_ADD(&tests, after_a_restart_limits_are_set_anew);
+  TESTS_ADD(&tests, a_job_with_its_own_limit_leaves_the_rest_to_others);
+  TESTS_ADD(&tests, post_copy_gets_the_same_share);
+  TESTS_ADD(&tests, copied_disks_get_the_share_of_one_slot);
+  TESTS_ADD(&tests, after_a_refused_limit_the_old_one_counts);
+  TESTS_ADD(&tests, a_job_without_a_share_goes_back_to_the_queue);
+  TESTS_ADD(&tests, bandwidth_that_a_guest_needs_is_not_given_away);
+  TESTS_ADD(&tests, after_a_restart_limits_are_set_again);
   return bb_run(&tests, "bandwidth");
 }

@@ -4,7 +4,7 @@
 
 /* --- a whole drain --- */
 
-static void twelve_leave_two_at_a_time_and_one_with_a_passthrough_device_stays(void **state) {
+static void twelve_migrate_two_at_a_time_and_one_with_a_passthrough_device_stays(void **state) {
   Bb *bb = *state;
   json_t *stays, *node;
   Follow follow;
@@ -52,7 +52,7 @@ static void an_empty_node_is_drained_at_once(void **state) {
   assert_ends(&follow, "finished", "");
 }
 
-static void a_paused_domain_is_moved_and_one_that_is_off_is_not(void **state) {
+static void a_paused_domain_migrates_and_a_shut_off_one_does_not(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -67,7 +67,7 @@ static void a_paused_domain_is_moved_and_one_that_is_off_is_not(void **state) {
 
 /* --- order and targets --- */
 
-static void the_order_is_priority_then_what_takes_less_time(void **state) {
+static void the_order_is_priority_then_shortest_first(void **state) {
   Bb *bb = *state;
   static const char *const expected[] = {"vm3", "vm4", "vm1", "vm2"};
   Follow follow;
@@ -86,7 +86,7 @@ static void the_order_is_priority_then_what_takes_less_time(void **state) {
     assert_text(json_array_get(jobs, i), "domain.name", expected[i]);
 }
 
-static void what_is_not_foreseen_to_end_goes_last(void **state) {
+static void domains_that_would_not_converge_go_last(void **state) {
   Bb *bb = *state;
   Follow follow;
   json_t *jobs;
@@ -109,7 +109,7 @@ static void what_is_not_foreseen_to_end_goes_last(void **state) {
   assert_text(json_array_get(jobs, 3), "domain.name", "vm2");
 }
 
-static void the_targets_are_filled_by_room(void **state) {
+static void the_target_with_the_most_room_is_next(void **state) {
   Bb *bb = *state;
   const json_int_t gib = 1 << 30;
   int at_b = 0, at_c = 0;
@@ -144,7 +144,7 @@ static void the_limit_of_a_target_holds(void **state) {
   assert_in_range(most_at_once(bb), 1, 2);
 }
 
-static void goals_of_the_drain_are_those_of_its_jobs(void **state) {
+static void its_jobs_have_the_goals_of_the_drain(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -158,7 +158,7 @@ static void goals_of_the_drain_are_those_of_its_jobs(void **state) {
 
 /* --- targets that refuse or are away --- */
 
-static void a_target_that_refuses_all_is_said_at_once(void **state) {
+static void a_target_that_refuses_all_is_reported_at_once(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -170,7 +170,7 @@ static void a_target_that_refuses_all_is_said_at_once(void **state) {
   assert_int_equal(json_array_size(jobs_of(bb)), 0);
 }
 
-static void where_one_target_begins_to_refuse_the_rest_goes_to_the_other(void **state) {
+static void once_a_target_refuses_the_rest_go_to_the_other(void **state) {
   Bb *bb = *state;
   const json_int_t gib = 1 << 30;
   Follow follow;
@@ -196,7 +196,7 @@ static void where_one_target_begins_to_refuse_the_rest_goes_to_the_other(void **
   }
 }
 
-static void a_target_that_is_away_is_waited_for(void **state) {
+static void it_waits_for_an_unreachable_target(void **state) {
   Bb *bb = *state;
   Follow follow;
   json_t *guest;
@@ -215,7 +215,7 @@ static void a_target_that_is_away_is_waited_for(void **state) {
   assert_ends(&follow, "finished", "moved 4");
 }
 
-static void but_not_longer_than_may_be(void **state) {
+static void but_only_up_to_the_limit(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -230,7 +230,7 @@ static void but_not_longer_than_may_be(void **state) {
 
 /* --- what domains do meanwhile --- */
 
-static void one_that_starts_meanwhile_is_moved_as_well(void **state) {
+static void a_domain_that_starts_meanwhile_migrates_too(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -243,7 +243,7 @@ static void one_that_starts_meanwhile_is_moved_as_well(void **state) {
   assert_runs_at(bb, "late", "b");
 }
 
-static void one_that_stops_while_it_waits_is_gone(void **state) {
+static void a_domain_that_stops_while_it_waits_is_gone(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -257,7 +257,7 @@ static void one_that_stops_while_it_waits_is_gone(void **state) {
   assert_runs_at(bb, "vm3", "a");
 }
 
-static void one_that_stops_while_it_moves_is_gone_and_moved_if_it_comes_back(void **state) {
+static void a_domain_that_stops_while_it_migrates_is_gone_and_migrates_if_it_comes_back(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -274,7 +274,7 @@ static void one_that_stops_while_it_moves_is_gone_and_moved_if_it_comes_back(voi
   assert_runs_at(bb, "vm1", "b");
 }
 
-static void one_whose_move_is_aborted_is_left(void **state) {
+static void a_domain_whose_job_is_aborted_is_left(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -288,7 +288,7 @@ static void one_whose_move_is_aborted_is_left(void **state) {
   assert_runs_at(bb, "vm1", "a");
 }
 
-static void a_move_of_before_is_followed_as_one_of_the_drain(void **state) {
+static void a_job_from_before_is_followed_like_the_drains_own(void **state) {
   Bb *bb = *state;
   Follow follow;
   json_t *job;
@@ -307,22 +307,22 @@ static void a_move_of_before_is_followed_as_one_of_the_drain(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, twelve_leave_two_at_a_time_and_one_with_a_passthrough_device_stays);
+  TESTS_ADD(&tests, twelve_migrate_two_at_a_time_and_one_with_a_passthrough_device_stays);
   TESTS_ADD(&tests, an_empty_node_is_drained_at_once);
-  TESTS_ADD(&tests, a_paused_domain_is_moved_and_one_that_is_off_is_not);
-  TESTS_ADD(&tests, the_order_is_priority_then_what_takes_less_time);
-  TESTS_ADD(&tests, what_is_not_foreseen_to_end_goes_last);
-  TESTS_ADD(&tests, the_targets_are_filled_by_room);
+  TESTS_ADD(&tests, a_paused_domain_migrates_and_a_shut_off_one_does_not);
+  TESTS_ADD(&tests, the_order_is_priority_then_shortest_first);
+  TESTS_ADD(&tests, domains_that_would_not_converge_go_last);
+  TESTS_ADD(&tests, the_target_with_the_most_room_is_next);
   TESTS_ADD(&tests, the_limit_of_a_target_holds);
-  TESTS_ADD(&tests, goals_of_the_drain_are_those_of_its_jobs);
-  TESTS_ADD(&tests, a_target_that_refuses_all_is_said_at_once);
-  TESTS_ADD(&tests, where_one_target_begins_to_refuse_the_rest_goes_to_the_other);
-  TESTS_ADD(&tests, a_target_that_is_away_is_waited_for);
-  TESTS_ADD(&tests, but_not_longer_than_may_be);
-  TESTS_ADD(&tests, one_that_starts_meanwhile_is_moved_as_well);
-  TESTS_ADD(&tests, one_that_stops_while_it_waits_is_gone);
-  TESTS_ADD(&tests, one_that_stops_while_it_moves_is_gone_and_moved_if_it_comes_back);
-  TESTS_ADD(&tests, one_whose_move_is_aborted_is_left);
-  TESTS_ADD(&tests, a_move_of_before_is_followed_as_one_of_the_drain);
+  TESTS_ADD(&tests, its_jobs_have_the_goals_of_the_drain);
+  TESTS_ADD(&tests, a_target_that_refuses_all_is_reported_at_once);
+  TESTS_ADD(&tests, once_a_target_refuses_the_rest_go_to_the_other);
+  TESTS_ADD(&tests, it_waits_for_an_unreachable_target);
+  TESTS_ADD(&tests, but_only_up_to_the_limit);
+  TESTS_ADD(&tests, a_domain_that_starts_meanwhile_migrates_too);
+  TESTS_ADD(&tests, a_domain_that_stops_while_it_waits_is_gone);
+  TESTS_ADD(&tests, a_domain_that_stops_while_it_migrates_is_gone_and_migrates_if_it_comes_back);
+  TESTS_ADD(&tests, a_domain_whose_job_is_aborted_is_left);
+  TESTS_ADD(&tests, a_job_from_before_is_followed_like_the_drains_own);
   return bb_run(&tests, "drain");
 }

@@ -85,7 +85,7 @@ static bool has_moved(json_t *job, gconstpointer data) {
   return bb_has_numbers(job, NULL) && number_of(job, "progress.elapsed_ms") >= 500;
 }
 
-static void a_migration_that_runs_has_one(void **state) {
+static void a_running_migration_has_a_history(void **state) {
   Bb *bb = *state;
   const char *id = start_slow(bb);
   json_t *answer, *sample;
@@ -104,7 +104,7 @@ static void a_migration_that_runs_has_one(void **state) {
   assert_null(member_of(client_get(bb_connect(bb), id), "samples"));
 }
 
-static void a_finished_job_keeps_it_as_it_was(void **state) {
+static void a_finished_job_keeps_its_history(void **state) {
   Bb *bb = *state;
   const char *id = start_slow(bb);
   json_t *before, *after;
@@ -122,7 +122,7 @@ static void a_finished_job_keeps_it_as_it_was(void **state) {
   assert_true(json_equal(json_object_get(before, "samples"), json_object_get(after, "samples")));
 }
 
-static void a_job_that_waits_has_none(void **state) {
+static void a_waiting_job_has_none(void **state) {
   Bb *bb = *state;
 
   bb_configure(bb, "MaxOutgoing=1\n");
@@ -132,7 +132,7 @@ static void a_job_that_waits_has_none(void **state) {
   assert_text(get_history(bb, "vm2"), "job.phase", "pending");
 }
 
-static void an_unknown_job_is_refused_as_by_get(void **state) {
+static void an_unknown_job_is_refused_as_with_get(void **state) {
   Bb *bb = *state;
   json_t *error;
 
@@ -141,7 +141,7 @@ static void an_unknown_job_is_refused_as_by_get(void **state) {
   assert_text(error, "job", "vm1");
 }
 
-static void it_goes_with_the_job(void **state) {
+static void it_is_removed_with_the_job(void **state) {
   Bb *bb = *state;
   g_autofree char *first_path = NULL, *second_path = NULL;
   json_t *first, *second;
@@ -195,7 +195,7 @@ static void killed_in_the_middle_it_goes_on(void **state) {
   assert_true(count_samples(after) > kept);
 }
 
-static void stopped_in_order_nothing_of_it_is_lost(void **state) {
+static void a_clean_stop_loses_nothing(void **state) {
   Bb *bb = *state;
   const char *id = start_slow(bb);
   json_t *before, *after, *sample;
@@ -215,7 +215,7 @@ static void put(const char *path, const char *text) {
   assert_true(g_file_set_contents(path, text, -1, NULL));
 }
 
-static void a_damaged_one_is_set_aside_and_the_job_goes_on(void **state) {
+static void a_damaged_history_is_set_aside_and_the_job_goes_on(void **state) {
   Bb *bb = *state;
   const char *id = start_slow(bb);
   g_autofree char *path = path_of(bb, id, ".json");
@@ -243,7 +243,7 @@ static void a_damaged_one_is_set_aside_and_the_job_goes_on(void **state) {
   assert_non_null(strstr(log, "its report will lack it"));
 }
 
-static void what_belongs_to_no_job_is_swept_at_the_start(void **state) {
+static void histories_without_a_job_are_removed_on_startup(void **state) {
   Bb *bb = *state;
   const char *id = start_slow(bb);
   g_autofree char *path = path_of(bb, id, ".json");
@@ -260,7 +260,7 @@ static void what_belongs_to_no_job_is_swept_at_the_start(void **state) {
   assert_true(exists(path));
 }
 
-static void where_none_can_be_kept_the_job_is_moved_all_the_same(void **state) {
+static void if_no_history_can_be_written_the_job_runs_anyway(void **state) {
   Bb *bb = *state;
   g_autofree char *path = g_build_filename(bb->state_directory, "history", NULL);
   const char *id;
@@ -278,15 +278,15 @@ static void where_none_can_be_kept_the_job_is_moved_all_the_same(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_migration_that_runs_has_one);
-  TESTS_ADD(&tests, a_finished_job_keeps_it_as_it_was);
-  TESTS_ADD(&tests, a_job_that_waits_has_none);
-  TESTS_ADD(&tests, an_unknown_job_is_refused_as_by_get);
-  TESTS_ADD(&tests, it_goes_with_the_job);
+  TESTS_ADD(&tests, a_running_migration_has_a_history);
+  TESTS_ADD(&tests, a_finished_job_keeps_its_history);
+  TESTS_ADD(&tests, a_waiting_job_has_none);
+  TESTS_ADD(&tests, an_unknown_job_is_refused_as_with_get);
+  TESTS_ADD(&tests, it_is_removed_with_the_job);
   TESTS_ADD(&tests, killed_in_the_middle_it_goes_on);
-  TESTS_ADD(&tests, stopped_in_order_nothing_of_it_is_lost);
-  TESTS_ADD(&tests, a_damaged_one_is_set_aside_and_the_job_goes_on);
-  TESTS_ADD(&tests, what_belongs_to_no_job_is_swept_at_the_start);
-  TESTS_ADD(&tests, where_none_can_be_kept_the_job_is_moved_all_the_same);
+  TESTS_ADD(&tests, a_clean_stop_loses_nothing);
+  TESTS_ADD(&tests, a_damaged_history_is_set_aside_and_the_job_goes_on);
+  TESTS_ADD(&tests, histories_without_a_job_are_removed_on_startup);
+  TESTS_ADD(&tests, if_no_history_can_be_written_the_job_runs_anyway);
   return bb_run(&tests, "history");
 }

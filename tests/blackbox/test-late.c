@@ -75,7 +75,7 @@ static char *show(Bb *bb) {
   return text;
 }
 
-static void a_call_that_hangs_is_told_everywhere(void **state) {
+static void a_hung_call_is_reported_everywhere(void **state) {
   Bb *bb = *state;
   const struct Told *row = bb->row;
   g_autofree char *target = bb_target(bb, "b"), *shown = NULL, *log = NULL;
@@ -126,7 +126,7 @@ static void a_call_that_hangs_is_told_everywhere(void **state) {
   close(fd);
 }
 
-static void what_a_job_left_behind_is_told_until_it_comes_back(void **state) {
+static void a_hung_call_outlives_its_job_in_the_report(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -147,7 +147,7 @@ static void what_a_job_left_behind_is_told_until_it_comes_back(void **state) {
   await_node(client, false);
 }
 
-static void a_call_of_no_job_is_told_to_those_who_may_read_jobs(void **state) {
+static void a_hung_call_without_a_job_is_shown_to_those_who_may_read_jobs(void **state) {
   Bb *bb = *state;
   struct passwd *nobody = getpwnam("nobody");
   Client *client, *starter;
@@ -175,8 +175,8 @@ int main(void) {
     fprintf(stderr, "HANDOFFCTL is to name the program\n");
     return 1;
   }
-  TESTS_ADD_ROWS(&tests, a_call_that_hangs_is_told_everywhere, told);
-  TESTS_ADD(&tests, what_a_job_left_behind_is_told_until_it_comes_back);
-  TESTS_ADD(&tests, a_call_of_no_job_is_told_to_those_who_may_read_jobs);
+  TESTS_ADD_ROWS(&tests, a_hung_call_is_reported_everywhere, told);
+  TESTS_ADD(&tests, a_hung_call_outlives_its_job_in_the_report);
+  TESTS_ADD(&tests, a_hung_call_without_a_job_is_shown_to_those_who_may_read_jobs);
   return bb_run(&tests, "late");
 }

@@ -39,7 +39,7 @@ static bool is_over(json_t *job, gconstpointer data) {
   return strcmp(phase, "succeeded") == 0 || strcmp(phase, "failed") == 0 || strcmp(phase, "aborted") == 0;
 }
 
-static void a_missing_disk_is_made_where_that_is_asked_for(void **state) {
+static void a_missing_disk_is_created_on_request(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client;
@@ -57,7 +57,7 @@ static void a_missing_disk_is_made_where_that_is_asked_for(void **state) {
   assert_int_equal(image_bytes(bb), 4 * MIB);
 }
 
-static void what_was_made_goes_when_the_domain_does_not_come(void **state) {
+static void images_are_removed_if_the_domain_does_not_come(void **state) {
   static const char *const ways[] = {"released", "expired", "cancelled"};
   Bb *bb = *state;
   Client *client;
@@ -135,7 +135,7 @@ static const struct Gap {
     {"the connection to libvirtd broke meanwhile", cut_off_from_libvirtd},
 };
 
-static void what_was_made_stays_after_a_gap(void **state) {
+static void images_stay_after_a_gap(void **state) {
   Bb *bb = *state;
   const struct Gap *row = bb->row;
   const char *id = made_for_vm9(bb);
@@ -144,7 +144,7 @@ static void what_was_made_stays_after_a_gap(void **state) {
   assert_left(bb, release(bb, id), "the agent, or its connection to libvirtd, was away for a time");
 }
 
-static void what_was_written_to_stays(void **state) {
+static void a_written_image_stays(void **state) {
   Bb *bb = *state;
   const char *id = made_for_vm9(bb);
 
@@ -153,7 +153,7 @@ static void what_was_written_to_stays(void **state) {
 }
 
 /* A copy that was not finished: the next lease uses the image as it is. */
-static void what_a_cancelled_move_wrote_to_stays_and_is_used_again(void **state) {
+static void an_image_of_a_cancelled_migration_stays_and_is_used_again(void **state) {
   Bb *bb = *state;
   json_t *job;
   const char *id = made_for_vm9(bb);
@@ -173,7 +173,7 @@ static void what_a_cancelled_move_wrote_to_stays_and_is_used_again(void **state)
   assert_int_equal(json_array_size(member_of(job, "lease.images")), 0);
 }
 
-static void a_definition_speaks_against_removal(void **state) {
+static void a_definition_prevents_removal(void **state) {
   Bb *bb = *state;
   const char *id = made_for_vm9(bb);
 
@@ -182,7 +182,7 @@ static void a_definition_speaks_against_removal(void **state) {
 }
 
 /* Its coming, its running and its end lie between two looks: the events tell of them. */
-static void what_ran_between_two_looks_has_run(void **state) {
+static void a_run_between_two_looks_counts(void **state) {
   Bb *bb = *state;
   json_t *job;
   const char *id;
@@ -244,7 +244,7 @@ static void the_only_disk_stays(void **state) {
   assert_null(strstr(text_of(job, "failure.message"), "nothing came"));
 }
 
-static void what_is_no_longer_as_it_was_made_stays(void **state) {
+static void a_changed_image_stays(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client;
@@ -259,7 +259,7 @@ static void what_is_no_longer_as_it_was_made_stays(void **state) {
   assert_int_equal(image_bytes(bb), 4 * MIB);
 }
 
-static void an_image_that_cannot_be_made_refuses_the_lease(void **state) {
+static void if_an_image_cannot_be_created_the_lease_is_refused(void **state) {
   Bb *bb = *state;
   json_t *error;
   Client *client;
@@ -276,7 +276,7 @@ static void an_image_that_cannot_be_made_refuses_the_lease(void **state) {
 }
 
 /* The record says what was to be made, and nobody knows whether it was. */
-static void killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own(void **state) {
+static void killed_while_creating_images_it_claims_none_that_it_did_not_watch(void **state) {
   Bb *bb = *state;
   json_t *parameters, *job;
   Client *client;
@@ -304,16 +304,16 @@ static void killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_it
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_missing_disk_is_made_where_that_is_asked_for);
-  TESTS_ADD(&tests, what_was_made_goes_when_the_domain_does_not_come);
-  TESTS_ADD_ROWS(&tests, what_was_made_stays_after_a_gap, gaps);
-  TESTS_ADD(&tests, what_was_written_to_stays);
-  TESTS_ADD(&tests, what_a_cancelled_move_wrote_to_stays_and_is_used_again);
-  TESTS_ADD(&tests, a_definition_speaks_against_removal);
-  TESTS_ADD(&tests, what_ran_between_two_looks_has_run);
+  TESTS_ADD(&tests, a_missing_disk_is_created_on_request);
+  TESTS_ADD(&tests, images_are_removed_if_the_domain_does_not_come);
+  TESTS_ADD_ROWS(&tests, images_stay_after_a_gap, gaps);
+  TESTS_ADD(&tests, a_written_image_stays);
+  TESTS_ADD(&tests, an_image_of_a_cancelled_migration_stays_and_is_used_again);
+  TESTS_ADD(&tests, a_definition_prevents_removal);
+  TESTS_ADD(&tests, a_run_between_two_looks_counts);
   TESTS_ADD_ROWS(&tests, the_only_disk_stays, unseen);
-  TESTS_ADD(&tests, what_is_no_longer_as_it_was_made_stays);
-  TESTS_ADD(&tests, an_image_that_cannot_be_made_refuses_the_lease);
-  TESTS_ADD(&tests, killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own);
+  TESTS_ADD(&tests, a_changed_image_stays);
+  TESTS_ADD(&tests, if_an_image_cannot_be_created_the_lease_is_refused);
+  TESTS_ADD(&tests, killed_while_creating_images_it_claims_none_that_it_did_not_watch);
   return bb_run(&tests, "lease-images");
 }

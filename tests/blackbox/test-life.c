@@ -18,7 +18,7 @@ static void assert_clean_end(Bb *bb, int signal_number) {
   assert_true(g_get_monotonic_time() - before_us < 15 * G_USEC_PER_SEC);
 }
 
-static void it_ends_on_sigterm_and_takes_its_socket_away(void **state) {
+static void it_exits_on_sigterm_and_removes_its_socket(void **state) {
   Bb *bb = *state;
 
   bb_start(bb);
@@ -30,7 +30,7 @@ static void it_ends_on_sigterm_and_takes_its_socket_away(void **state) {
 }
 
 /* libvirt writes to the socket of a libvirtd that was killed: by default that would end the agent, too. */
-static void a_broken_pipe_does_not_end_it(void **state) {
+static void a_broken_pipe_does_not_kill_it(void **state) {
   Bb *bb = *state;
 
   bb_start(bb);
@@ -39,7 +39,7 @@ static void a_broken_pipe_does_not_end_it(void **state) {
   assert_clean_end(bb, SIGTERM);
 }
 
-static void its_end_leaves_the_migration_running(void **state) {
+static void its_exit_leaves_the_migration_running(void **state) {
   Bb *bb = *state;
   Client *watcher;
   json_t *job;
@@ -61,7 +61,7 @@ static void its_end_leaves_the_migration_running(void **state) {
   assert_events_whole(job);
 }
 
-static void its_last_status_says_what_goes_on(void **state) {
+static void its_last_status_says_what_keeps_running(void **state) {
   Bb *bb = *state;
   int status_fd;
 
@@ -81,7 +81,7 @@ static void its_last_status_says_what_goes_on(void **state) {
   close(status_fd);
 }
 
-static void it_ends_in_time_though_libvirtd_hangs(void **state) {
+static void it_exits_in_time_though_libvirtd_hangs(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -106,7 +106,7 @@ static void a_stale_socket_is_replaced(void **state) {
   client_call(bb_connect(bb), "GetNode", NULL);
 }
 
-static void records_are_for_their_owner_only(void **state) {
+static void only_the_owner_can_read_records(void **state) {
   Bb *bb = *state;
   g_autofree char *path = NULL;
   struct stat st;
@@ -121,7 +121,7 @@ static void records_are_for_their_owner_only(void **state) {
   assert_int_equal(st.st_mode & 07777, 0666);
 }
 
-static void what_the_node_is(void **state) {
+static void the_node_describes_itself(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *node;
@@ -232,7 +232,7 @@ static void the_last_to_end_is_kept_though_it_was_the_first_to_begin(void **stat
   assert_text(client_get(client, slow), "phase", "succeeded");
 }
 
-static void with_nothing_kept_the_end_is_told_all_the_same(void **state) {
+static void with_nothing_kept_the_end_is_still_reported(void **state) {
   Bb *bb = *state;
   const char *id;
   Client *client;
@@ -269,18 +269,18 @@ static void an_unfinished_job_is_never_forgotten(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, it_ends_on_sigterm_and_takes_its_socket_away);
-  TESTS_ADD(&tests, a_broken_pipe_does_not_end_it);
-  TESTS_ADD(&tests, its_end_leaves_the_migration_running);
-  TESTS_ADD(&tests, its_last_status_says_what_goes_on);
-  TESTS_ADD(&tests, it_ends_in_time_though_libvirtd_hangs);
+  TESTS_ADD(&tests, it_exits_on_sigterm_and_removes_its_socket);
+  TESTS_ADD(&tests, a_broken_pipe_does_not_kill_it);
+  TESTS_ADD(&tests, its_exit_leaves_the_migration_running);
+  TESTS_ADD(&tests, its_last_status_says_what_keeps_running);
+  TESTS_ADD(&tests, it_exits_in_time_though_libvirtd_hangs);
   TESTS_ADD(&tests, a_stale_socket_is_replaced);
-  TESTS_ADD(&tests, records_are_for_their_owner_only);
-  TESTS_ADD(&tests, what_the_node_is);
+  TESTS_ADD(&tests, only_the_owner_can_read_records);
+  TESTS_ADD(&tests, the_node_describes_itself);
   TESTS_ADD(&tests, the_service_describes_itself);
   TESTS_ADD(&tests, only_so_many_finished_jobs_are_kept);
   TESTS_ADD(&tests, the_last_to_end_is_kept_though_it_was_the_first_to_begin);
-  TESTS_ADD(&tests, with_nothing_kept_the_end_is_told_all_the_same);
+  TESTS_ADD(&tests, with_nothing_kept_the_end_is_still_reported);
   TESTS_ADD(&tests, an_unfinished_job_is_never_forgotten);
   return bb_run(&tests, "life");
 }

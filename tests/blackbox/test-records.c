@@ -46,7 +46,7 @@ static void remove_file(Bb *bb, const char *name) {
 /* --- much is said of it --- */
 
 /* libvirt's errors have any length, and each is told. */
-static void a_job_of_which_much_was_said_is_the_same_after_a_kill(void **state) {
+static void a_job_with_long_texts_survives_a_kill_unchanged(void **state) {
   g_autofree char *long_text = g_strnfill(300 * 1024, 'x');
   Bb *bb = *state;
   json_t *answer;
@@ -82,7 +82,7 @@ static void a_job_of_which_much_was_said_is_the_same_after_a_kill(void **state) 
   assert_int_equal(number_of(bb_truth(bb, "vm1"), "serial"), 1);
 }
 
-static void a_domain_with_more_to_keep_than_is_kept_is_refused_by_name(void **state) {
+static void a_domain_too_large_for_a_record_gets_a_named_error(void **state) {
   g_autofree char *name = g_strnfill(100 * 1024, 'n');
   Bb *bb = *state;
   Client *client;
@@ -169,7 +169,7 @@ static const Unknown unknowns[] = {
      ID ".json.bad"},
 };
 
-static void of_which_nothing_is_known_nothing_is_begun(void **state) {
+static void an_entirely_unreadable_record_blocks_all_starts(void **state) {
   Bb *bb = *state;
   const Unknown *row = bb->row;
   g_autofree char *path = path_of(bb, ID ".json");
@@ -190,7 +190,7 @@ static void of_which_nothing_is_known_nothing_is_begun(void **state) {
   client_start(client, "vm1", NULL);
 }
 
-static void a_good_record_in_the_place_of_a_bad_one_counts(void **state) {
+static void a_good_record_in_place_of_a_bad_one_counts(void **state) {
   Bb *bb = *state;
   g_autofree char *bad = NULL;
   const char *id;
@@ -208,7 +208,7 @@ static void a_good_record_in_the_place_of_a_bad_one_counts(void **state) {
   client_start(bb_connect(bb), "vm2", NULL);
 }
 
-static void a_cordon_that_cannot_be_read_holds_until_it_is_lifted(void **state) {
+static void an_unreadable_cordon_holds_until_it_is_lifted(void **state) {
   Bb *bb = *state;
 
   bb_start(bb);
@@ -231,11 +231,11 @@ static void a_cordon_that_cannot_be_read_holds_until_it_is_lifted(void **state) 
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_job_of_which_much_was_said_is_the_same_after_a_kill);
-  TESTS_ADD(&tests, a_domain_with_more_to_keep_than_is_kept_is_refused_by_name);
+  TESTS_ADD(&tests, a_job_with_long_texts_survives_a_kill_unchanged);
+  TESTS_ADD(&tests, a_domain_too_large_for_a_record_gets_a_named_error);
   TESTS_ADD(&tests, its_key_and_its_domain_stay_taken);
-  TESTS_ADD_ROWS(&tests, of_which_nothing_is_known_nothing_is_begun, unknowns);
-  TESTS_ADD(&tests, a_good_record_in_the_place_of_a_bad_one_counts);
-  TESTS_ADD(&tests, a_cordon_that_cannot_be_read_holds_until_it_is_lifted);
+  TESTS_ADD_ROWS(&tests, an_entirely_unreadable_record_blocks_all_starts, unknowns);
+  TESTS_ADD(&tests, a_good_record_in_place_of_a_bad_one_counts);
+  TESTS_ADD(&tests, an_unreadable_cordon_holds_until_it_is_lifted);
   return bb_run(&tests, "records");
 }

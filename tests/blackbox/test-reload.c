@@ -35,7 +35,7 @@ static Client *begin(Bb *bb, const char *config) {
   return bb_connect(bb);
 }
 
-static void limits_hold_at_once(void **state) {
+static void limits_apply_at_once(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=1\n");
   json_t *second;
@@ -49,7 +49,7 @@ static void limits_hold_at_once(void **state) {
   assert_int_equal(number_of(client_call(client, "GetNode", NULL), "max_outgoing"), 2);
 }
 
-static void targets_and_policies_are_there_at_once(void **state) {
+static void targets_and_policies_apply_at_once(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=1\n");
   g_autofree char *uri = bb_target(bb, "b");
@@ -109,7 +109,7 @@ static void a_bad_file_keeps_the_old_one(void **state) {
   assert_int_equal(json_array_size(member_of(node, "warnings")), 0);
 }
 
-static void a_file_that_cannot_be_read_keeps_the_old_one(void **state) {
+static void an_unreadable_file_keeps_the_old_one(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=3\n");
 
@@ -122,7 +122,7 @@ static void a_file_that_cannot_be_read_keeps_the_old_one(void **state) {
   assert_int_equal(number_of(client_call(client, "GetNode", NULL), "max_outgoing"), 4);
 }
 
-static void a_timeout_of_connections_waits_for_a_restart(void **state) {
+static void connect_timeout_waits_for_a_restart(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "");
 
@@ -150,7 +150,7 @@ static bool has_no_share(json_t *job, gconstpointer data) {
   return !member_of(job, "bandwidth_share_bytes_per_s");
 }
 
-static void what_runs_shares_a_bandwidth_that_comes_and_goes(void **state) {
+static void running_jobs_share_a_bandwidth_limit_that_comes_and_goes(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=2\n");
   json_t *first = client_start(client, "vm1", json_pack("{sI}", "bandwidth_bytes_per_s", 20 * MIB));
@@ -178,11 +178,11 @@ static void what_runs_shares_a_bandwidth_that_comes_and_goes(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, limits_hold_at_once);
-  TESTS_ADD(&tests, targets_and_policies_are_there_at_once);
+  TESTS_ADD(&tests, limits_apply_at_once);
+  TESTS_ADD(&tests, targets_and_policies_apply_at_once);
   TESTS_ADD_ROWS(&tests, a_bad_file_keeps_the_old_one, bads);
-  TESTS_ADD(&tests, a_file_that_cannot_be_read_keeps_the_old_one);
-  TESTS_ADD(&tests, a_timeout_of_connections_waits_for_a_restart);
-  TESTS_ADD(&tests, what_runs_shares_a_bandwidth_that_comes_and_goes);
+  TESTS_ADD(&tests, an_unreadable_file_keeps_the_old_one);
+  TESTS_ADD(&tests, connect_timeout_waits_for_a_restart);
+  TESTS_ADD(&tests, running_jobs_share_a_bandwidth_limit_that_comes_and_goes);
   return bb_run(&tests, "reload");
 }

@@ -111,7 +111,7 @@ static void killed_again_and_again(void **state) {
   assert_events_whole(job);
 }
 
-static void it_ended_while_nobody_looked(void **state) {
+static void a_migration_that_ended_while_nobody_watched(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -128,7 +128,7 @@ static void it_ended_while_nobody_looked(void **state) {
   assert_events_whole(job);
 }
 
-static void an_abort_that_was_asked_for_before_is_carried_out(void **state) {
+static void an_abort_requested_before_is_carried_out(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -168,7 +168,7 @@ static void the_deadline_counts_from_the_first_start(void **state) {
 }
 
 /* The answer is not waited for: whatever the daemon had done by then, asking again gives one job that ends well. */
-static void a_start_is_repeated_after_a_kill_in_the_middle_of_it(void **state) {
+static void a_start_can_be_repeated_after_a_kill_in_the_middle(void **state) {
   Bb *bb = *state;
 
   for (int i = 1; i <= 4; i++) {
@@ -230,7 +230,7 @@ static void found_in_post_copy_it_cannot_be_aborted(void **state) {
   assert_events_whole(job);
 }
 
-static void a_cut_post_copy_is_resumed_when_the_link_is_back(void **state) {
+static void an_interrupted_post_copy_resumes_when_the_link_is_back(void **state) {
   Bb *bb = *state;
   json_t *job = reach_post_copy(bb);
 
@@ -331,7 +331,7 @@ static void it_does_not_start_on_a_record_of_a_newer_format(void **state) {
 }
 
 /* The agent is replaced by a newer one, with a job that waits and one that runs. */
-static void records_of_an_older_format_are_taken_over(void **state) {
+static void records_of_an_older_format_are_upgraded(void **state) {
   Bb *bb = *state;
   static const char *const domains[] = {"vm1", "vm2"};
   const char *ids[G_N_ELEMENTS(domains)];
@@ -435,7 +435,7 @@ static unsigned count_steered(Client *client) {
 }
 
 /* How long it takes is printed here, and measured by bench-control: a test's machine may be busy. */
-static void all_are_steered_again_beside_many_finished_jobs(void **state) {
+static void all_jobs_are_steered_again_despite_many_finished_ones(void **state) {
   Bb *bb = *state;
   json_t *job, *record;
   gint64 began_us;
@@ -498,17 +498,17 @@ int main(void) {
   TESTS_ADD(&tests, killed_while_preparing);
   TESTS_ADD(&tests, killed_while_migrating);
   TESTS_ADD(&tests, killed_again_and_again);
-  TESTS_ADD(&tests, it_ended_while_nobody_looked);
-  TESTS_ADD(&tests, an_abort_that_was_asked_for_before_is_carried_out);
+  TESTS_ADD(&tests, a_migration_that_ended_while_nobody_watched);
+  TESTS_ADD(&tests, an_abort_requested_before_is_carried_out);
   TESTS_ADD(&tests, the_deadline_counts_from_the_first_start);
-  TESTS_ADD(&tests, a_start_is_repeated_after_a_kill_in_the_middle_of_it);
+  TESTS_ADD(&tests, a_start_can_be_repeated_after_a_kill_in_the_middle);
   TESTS_ADD(&tests, found_in_post_copy_it_cannot_be_aborted);
-  TESTS_ADD(&tests, a_cut_post_copy_is_resumed_when_the_link_is_back);
+  TESTS_ADD(&tests, an_interrupted_post_copy_resumes_when_the_link_is_back);
   TESTS_ADD(&tests, a_damaged_record_is_set_aside_and_the_rest_is_read);
   TESTS_ADD(&tests, it_does_not_start_on_a_record_of_a_newer_format);
-  TESTS_ADD(&tests, records_of_an_older_format_are_taken_over);
+  TESTS_ADD(&tests, records_of_an_older_format_are_upgraded);
   TESTS_ADD(&tests, two_daemons_do_not_share_a_state_directory);
   TESTS_ADD(&tests, jobs_keep_their_order);
-  TESTS_ADD(&tests, all_are_steered_again_beside_many_finished_jobs);
+  TESTS_ADD(&tests, all_jobs_are_steered_again_despite_many_finished_ones);
   return bb_run(&tests, "restart");
 }

@@ -46,7 +46,7 @@ static void assert_ended_at_source(json_t *job) {
   assert_events_whole(job);
 }
 
-static void a_guest_left_stopped_runs_again(void **state) {
+static void a_guest_left_stopped_is_resumed(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job, *event;
@@ -65,7 +65,7 @@ static void a_guest_left_stopped_runs_again(void **state) {
               900000);
 }
 
-static void a_guest_that_was_paused_before_the_move_stays_so(void **state) {
+static void a_guest_paused_before_the_migration_stays_paused(void **state) {
   Bb *bb = *state;
   const char *id;
   json_t *job;
@@ -142,7 +142,7 @@ static bool asks_an_operator(json_t *job, gconstpointer unused) {
 }
 
 /* Who knows says so; the agent does the rest, and only what all else allows. */
-static void what_a_caller_vouches_for_counts(void **state) {
+static void a_callers_word_counts(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   Client *client;
@@ -167,7 +167,7 @@ static void what_a_caller_vouches_for_counts(void **state) {
   assert_guest(bb, "a", "running");
 }
 
-static void what_is_said_to_have_run_there_is_not_touched(void **state) {
+static void a_guest_said_to_have_run_there_is_not_touched(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -184,7 +184,7 @@ static void what_is_said_to_have_run_there_is_not_touched(void **state) {
 }
 
 /* It was given up after three seconds; when libvirtd goes on, the world is another one. */
-static void a_question_that_was_given_up_does_nothing(void **state) {
+static void an_abandoned_call_does_nothing(void **state) {
   Bb *bb = *state;
   const char *id;
   json_t *job;
@@ -239,7 +239,7 @@ static void no_resume_if_it_is_shut_off_at_the_target(void **state) {
   assert_false(is_defined(bb, "b"));
 }
 
-static void what_the_agent_paused_runs_again_if_it_fails(void **state) {
+static void a_pause_by_the_agent_ends_if_the_migration_fails(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -254,7 +254,7 @@ static void what_the_agent_paused_runs_again_if_it_fails(void **state) {
   assert_guest(bb, "a", "running");
 }
 
-static void what_the_agent_paused_is_known_after_a_kill(void **state) {
+static void a_pause_by_the_agent_is_known_after_a_kill(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -304,7 +304,7 @@ static void assert_owners_pause_stays(Bb *bb, const char *id) {
   assert_guest(bb, "a", "paused");
 }
 
-static void a_pause_that_never_reached_libvirt_is_taken_back(void **state) {
+static void a_pause_that_never_reached_libvirt_is_taken_off_the_record(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
 
@@ -317,7 +317,7 @@ static void a_pause_that_never_reached_libvirt_is_taken_back(void **state) {
 }
 
 /* Between the record of it and the pause itself, the migration fails, and the target is away. */
-static void a_pause_that_came_too_late_is_taken_back(void **state) {
+static void a_pause_that_came_too_late_is_taken_off_the_record(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
 
@@ -341,7 +341,7 @@ static void a_pause_that_came_too_late_is_taken_back(void **state) {
   assert_guest(bb, "a", "paused");
 }
 
-static void a_guest_that_its_owner_let_run_is_not_paused_by_the_agent_any_more(void **state) {
+static void a_guest_resumed_by_its_owner_no_longer_counts_as_paused_by_the_agent(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
 
@@ -359,7 +359,7 @@ static void a_guest_that_its_owner_let_run_is_not_paused_by_the_agent_any_more(v
   assert_owners_pause_stays(bb, id);
 }
 
-static void a_second_pause_takes_nothing_from_the_first(void **state) {
+static void a_second_pause_does_not_undo_the_first(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
 
@@ -377,7 +377,7 @@ static void a_second_pause_takes_nothing_from_the_first(void **state) {
   assert_guest(bb, "a", "running");
 }
 
-static void what_its_owner_paused_meanwhile_stays_paused(void **state) {
+static void a_guest_paused_by_its_owner_meanwhile_stays_paused(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -400,7 +400,7 @@ static const struct Way {
      "start_post_copy: refused: the guest does not run"},
 };
 
-static void a_guest_that_its_owner_paused_stays_his(void **state) {
+static void complete_does_not_claim_a_guest_paused_by_its_owner(void **state) {
   Bb *bb = *state;
   const struct Way *way = bb->row;
   const char *id = set_out(bb, json_pack("{sb}", "allow_post_copy", 1));
@@ -468,7 +468,7 @@ static void a_definition_that_was_to_stay_at_the_source_stays(void **state) {
   assert_true(is_defined(bb, "a"));
 }
 
-static void a_definition_that_cannot_be_removed_is_told(void **state) {
+static void a_definition_that_cannot_be_removed_is_reported(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -484,27 +484,27 @@ static void a_definition_that_cannot_be_removed_is_told(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_guest_left_stopped_runs_again);
-  TESTS_ADD(&tests, a_guest_that_was_paused_before_the_move_stays_so);
+  TESTS_ADD(&tests, a_guest_left_stopped_is_resumed);
+  TESTS_ADD(&tests, a_guest_paused_before_the_migration_stays_paused);
   TESTS_ADD(&tests, no_resume_over_a_gap_at_the_target);
   TESTS_ADD(&tests, no_resume_after_a_restart);
-  TESTS_ADD(&tests, what_a_caller_vouches_for_counts);
-  TESTS_ADD(&tests, what_is_said_to_have_run_there_is_not_touched);
-  TESTS_ADD(&tests, a_question_that_was_given_up_does_nothing);
+  TESTS_ADD(&tests, a_callers_word_counts);
+  TESTS_ADD(&tests, a_guest_said_to_have_run_there_is_not_touched);
+  TESTS_ADD(&tests, an_abandoned_call_does_nothing);
   TESTS_ADD(&tests, no_resume_if_it_may_have_run_at_the_target);
   TESTS_ADD(&tests, no_resume_if_it_is_shut_off_at_the_target);
-  TESTS_ADD(&tests, what_the_agent_paused_runs_again_if_it_fails);
-  TESTS_ADD(&tests, what_the_agent_paused_is_known_after_a_kill);
-  TESTS_ADD(&tests, a_pause_that_never_reached_libvirt_is_taken_back);
-  TESTS_ADD(&tests, a_pause_that_came_too_late_is_taken_back);
-  TESTS_ADD(&tests, a_guest_that_its_owner_let_run_is_not_paused_by_the_agent_any_more);
-  TESTS_ADD(&tests, a_second_pause_takes_nothing_from_the_first);
-  TESTS_ADD(&tests, what_its_owner_paused_meanwhile_stays_paused);
-  TESTS_ADD_ROWS(&tests, a_guest_that_its_owner_paused_stays_his, ways);
+  TESTS_ADD(&tests, a_pause_by_the_agent_ends_if_the_migration_fails);
+  TESTS_ADD(&tests, a_pause_by_the_agent_is_known_after_a_kill);
+  TESTS_ADD(&tests, a_pause_that_never_reached_libvirt_is_taken_off_the_record);
+  TESTS_ADD(&tests, a_pause_that_came_too_late_is_taken_off_the_record);
+  TESTS_ADD(&tests, a_guest_resumed_by_its_owner_no_longer_counts_as_paused_by_the_agent);
+  TESTS_ADD(&tests, a_second_pause_does_not_undo_the_first);
+  TESTS_ADD(&tests, a_guest_paused_by_its_owner_meanwhile_stays_paused);
+  TESTS_ADD_ROWS(&tests, complete_does_not_claim_a_guest_paused_by_its_owner, ways);
   TESTS_ADD(&tests, a_definition_left_at_the_target_is_removed);
   TESTS_ADD(&tests, a_definition_that_the_target_had_before_stays);
   TESTS_ADD(&tests, a_definition_left_at_the_source_is_removed);
   TESTS_ADD(&tests, a_definition_that_was_to_stay_at_the_source_stays);
-  TESTS_ADD(&tests, a_definition_that_cannot_be_removed_is_told);
+  TESTS_ADD(&tests, a_definition_that_cannot_be_removed_is_reported);
   return bb_run(&tests, "settle");
 }

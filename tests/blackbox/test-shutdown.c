@@ -177,7 +177,7 @@ static const char *set_out(Bb *bb, uint64_t delay_ms, json_t *policy) {
 
 /* --- tests --- */
 
-static void a_shutdown_is_delayed_while_something_moves(void **state) {
+static void a_shutdown_is_delayed_while_something_migrates(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, 5000, NULL);
 
@@ -196,7 +196,7 @@ static void a_shutdown_is_delayed_while_something_moves(void **state) {
   assert_int_equal(world.locks, 2);
 }
 
-static void what_would_not_end_in_time_is_taken_back(void **state) {
+static void a_migration_that_would_not_end_in_time_is_aborted(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, 1000, NULL);
   json_t *job;
@@ -210,7 +210,7 @@ static void what_would_not_end_in_time_is_taken_back(void **state) {
   await_lock(false);
 }
 
-static void what_ends_in_time_may_end(void **state) {
+static void a_migration_that_ends_in_time_may_finish(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, 600000, NULL);
   int status_fd = bb_listen_to_status(bb);
@@ -227,7 +227,7 @@ static bool in_post_copy(json_t *job, gconstpointer data) {
   return strcmp(text_of(job, "stage"), "post_copy") == 0;
 }
 
-static void a_post_copy_is_not_taken_back(void **state) {
+static void post_copy_is_not_aborted(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, 1000, json_pack("{sb}", "allow_post_copy", 1));
   json_t *job;
@@ -243,7 +243,7 @@ static void a_post_copy_is_not_taken_back(void **state) {
   await_lock(false);
 }
 
-static void what_waits_goes_on_waiting_until_the_host_is_up(void **state) {
+static void waiting_jobs_wait_until_the_host_is_up(void **state) {
   Bb *bb = *state;
   const char *running, *waiting, *late;
   Client *client;
@@ -266,7 +266,7 @@ static void what_waits_goes_on_waiting_until_the_host_is_up(void **state) {
   bb_await_phase(bb, late, "succeeded");
 }
 
-static void what_is_being_checked_waits_again(void **state) {
+static void a_job_in_its_checks_waits_again(void **state) {
   Bb *bb = *state;
   const char *id, *other;
 
@@ -281,7 +281,7 @@ static void what_is_being_checked_waits_again(void **state) {
   bb_await_phase(bb, id, "succeeded");
 }
 
-static void moves_start_again_if_it_is_called_off(void **state) {
+static void jobs_start_again_if_the_shutdown_is_cancelled(void **state) {
   Bb *bb = *state;
   const char *running, *waiting;
 
@@ -296,7 +296,7 @@ static void moves_start_again_if_it_is_called_off(void **state) {
   bb_await_phase(bb, waiting, "succeeded");
 }
 
-static void a_bus_that_goes_away_harms_no_move(void **state) {
+static void a_lost_bus_harms_no_migration(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, 1000, NULL);
 
@@ -323,14 +323,14 @@ static const struct {
   const char *name;
   CMUnitTestFunction test;
 } rows[] = {
-    {"a shutdown is delayed while something moves", a_shutdown_is_delayed_while_something_moves},
-    {"what would not end in time is taken back", what_would_not_end_in_time_is_taken_back},
-    {"what ends in time may end", what_ends_in_time_may_end},
-    {"a post-copy is not taken back", a_post_copy_is_not_taken_back},
-    {"what waits goes on waiting until the host is up", what_waits_goes_on_waiting_until_the_host_is_up},
-    {"what is being checked waits again", what_is_being_checked_waits_again},
-    {"moves start again if it is called off", moves_start_again_if_it_is_called_off},
-    {"a bus that goes away harms no move", a_bus_that_goes_away_harms_no_move},
+    {"a shutdown is delayed while something moves", a_shutdown_is_delayed_while_something_migrates},
+    {"what would not end in time is taken back", a_migration_that_would_not_end_in_time_is_aborted},
+    {"what ends in time may end", a_migration_that_ends_in_time_may_finish},
+    {"a post-copy is not taken back", post_copy_is_not_aborted},
+    {"what waits goes on waiting until the host is up", waiting_jobs_wait_until_the_host_is_up},
+    {"what is being checked waits again", a_job_in_its_checks_waits_again},
+    {"moves start again if it is called off", jobs_start_again_if_the_shutdown_is_cancelled},
+    {"a bus that goes away harms no move", a_lost_bus_harms_no_migration},
 };
 
 int main(void) {

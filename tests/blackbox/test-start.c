@@ -9,7 +9,7 @@ static json_t *with_key(json_t *parameters, const char *key) {
   return parameters;
 }
 
-static void the_record_is_on_the_disk_when_the_answer_comes(void **state) {
+static void the_record_is_on_disk_before_the_reply(void **state) {
   Bb *bb = *state;
   json_t *job, *record;
   Client *client;
@@ -26,7 +26,7 @@ static void the_record_is_on_the_disk_when_the_answer_comes(void **state) {
   assert_text(job, "domain.name", "vm1");
 }
 
-static void an_answer_of_a_killed_daemon_still_counts(void **state) {
+static void a_reply_of_a_killed_daemon_still_counts(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -76,7 +76,7 @@ static void the_same_key_for_something_else_is_a_conflict(void **state) {
   client_refused(client, "Start", parameters, "RequestKeyConflict");
 }
 
-static void a_key_holds_over_a_restart(void **state) {
+static void a_key_survives_a_restart(void **state) {
   Bb *bb = *state;
   json_t *first, *again;
 
@@ -118,7 +118,7 @@ static void many_callers_with_one_key_at_once_make_one_job(void **state) {
   assert_int_equal(json_array_size(json_object_get(client_call(clients[0], "List", NULL), "jobs")), 1);
 }
 
-static void many_callers_without_a_key_make_one_job_and_the_others_are_told(void **state) {
+static void many_callers_without_a_key_make_one_job_and_the_others_get_an_error(void **state) {
   enum { CALLERS = 10 };
   Bb *bb = *state;
   Client *clients[CALLERS];
@@ -159,7 +159,7 @@ static void a_second_start_for_the_domain_names_the_first(void **state) {
   client_refused(client, "Start", parameters, "DomainBusy");
 }
 
-static void a_domain_can_move_again_when_its_job_is_over(void **state) {
+static void a_domain_can_migrate_again_once_its_job_has_ended(void **state) {
   Bb *bb = *state;
   json_t *first, *second;
   Client *client;
@@ -249,7 +249,7 @@ static void test_refusal(void **state) {
   assert_int_equal(json_array_size(json_object_get(client_call(client, "List", NULL), "jobs")), 0);
 }
 
-static void a_key_longer_than_allowed_is_refused(void **state) {
+static void a_key_that_is_too_long_is_refused(void **state) {
   Bb *bb = *state;
   g_autofree char *longest = g_strnfill(128, 'k');
   g_autofree char *longer = g_strnfill(129, 'k');
@@ -371,16 +371,16 @@ static void no_more_unfinished_jobs_than_allowed(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, the_record_is_on_the_disk_when_the_answer_comes);
-  TESTS_ADD(&tests, an_answer_of_a_killed_daemon_still_counts);
+  TESTS_ADD(&tests, the_record_is_on_disk_before_the_reply);
+  TESTS_ADD(&tests, a_reply_of_a_killed_daemon_still_counts);
   TESTS_ADD(&tests, the_same_key_gives_the_same_job);
   TESTS_ADD(&tests, the_same_key_for_something_else_is_a_conflict);
-  TESTS_ADD(&tests, a_key_holds_over_a_restart);
+  TESTS_ADD(&tests, a_key_survives_a_restart);
   TESTS_ADD(&tests, many_callers_with_one_key_at_once_make_one_job);
-  TESTS_ADD(&tests, many_callers_without_a_key_make_one_job_and_the_others_are_told);
+  TESTS_ADD(&tests, many_callers_without_a_key_make_one_job_and_the_others_get_an_error);
   TESTS_ADD(&tests, a_second_start_for_the_domain_names_the_first);
-  TESTS_ADD(&tests, a_domain_can_move_again_when_its_job_is_over);
-  TESTS_ADD(&tests, a_key_longer_than_allowed_is_refused);
+  TESTS_ADD(&tests, a_domain_can_migrate_again_once_its_job_has_ended);
+  TESTS_ADD(&tests, a_key_that_is_too_long_is_refused);
   TESTS_ADD(&tests, a_configured_target_and_policy_are_used_by_name);
   TESTS_ADD(&tests, no_more_unfinished_jobs_than_allowed);
   TESTS_ADD_ROWS(&tests, test_refusal, refusals);

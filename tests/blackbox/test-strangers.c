@@ -118,7 +118,7 @@ static void assert_ended(Client *client) {
   assert_true(recv(fd_of(client), &byte, 1, 0) <= 0);
 }
 
-static void a_message_may_be_so_long(void **state) {
+static void messages_have_a_maximum_length(void **state) {
   Bb *bb = *state;
   g_autoptr(GString) most = call_of(STRANGER_BYTES), more = call_of(STRANGER_BYTES + 1);
   g_autoptr(GString) most_of_ours = call_of(TRUSTED_BYTES), more_of_ours = call_of(TRUSTED_BYTES + 1);
@@ -138,7 +138,7 @@ static void a_message_may_be_so_long(void **state) {
 }
 
 /* What is well formed, and takes a hundred times its length of memory. */
-static void what_a_parser_would_blow_up_is_refused(void **state) {
+static void messages_that_would_blow_up_the_parser_are_refused(void **state) {
   static const struct {
     const char *unit, *end;
     unsigned n;
@@ -163,7 +163,7 @@ static void what_a_parser_would_blow_up_is_refused(void **state) {
   assert_info(bb_connect(bb));
 }
 
-static void strangers_have_few_places_and_none_of_roots(void **state) {
+static void strangers_have_few_slots_and_none_of_roots(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -180,7 +180,7 @@ static void strangers_have_few_places_and_none_of_roots(void **state) {
     assert_info(bb_connect(bb));
 }
 
-static void a_member_of_the_group_is_no_stranger(void **state) {
+static void a_member_of_the_group_is_not_a_stranger(void **state) {
   Bb *bb = *state;
   g_autoptr(GString) call = call_of(TRUSTED_BYTES);
 
@@ -192,7 +192,7 @@ static void a_member_of_the_group_is_no_stranger(void **state) {
 }
 
 /* Of as many as may be: messages that do not end, as long as they may be. */
-static void half_messages_have_one_limit_for_all(void **state) {
+static void unfinished_messages_share_one_limit(void **state) {
   enum { OURS = 600 };
   Bb *bb = *state;
   struct rlimit limit = {OURS + 500, OURS + 500};
@@ -232,7 +232,7 @@ static void half_messages_have_one_limit_for_all(void **state) {
 }
 
 /* As the report of it said: 36 connections, 16 MiB each. */
-static void sixteen_mib_each_of_thirty_six(void **state) {
+static void thirty_six_clients_with_sixteen_mib_each(void **state) {
   Bb *bb = *state;
   g_autoptr(GString) call =
       g_string_new("{\"method\":\"org.varlink.service.GetInfo\",\"parameters\":{\"a\":[{}");
@@ -292,7 +292,7 @@ static void refusals_do_not_flood_the_journal(void **state) {
 }
 
 /* More than a connection's output may come to: each is told once there is room. */
-static void who_follows_many_jobs_is_told_of_each(void **state) {
+static void a_watcher_of_many_jobs_hears_of_each(void **state) {
   enum { JOBS = 500 };
   Bb *bb = *state;
   g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -332,13 +332,13 @@ int main(void) {
     return geteuid() == 0 ? 1 : 77;
   }
   nobody_uid = nobody->pw_uid;
-  TESTS_ADD(&tests, a_message_may_be_so_long);
-  TESTS_ADD(&tests, what_a_parser_would_blow_up_is_refused);
-  TESTS_ADD(&tests, strangers_have_few_places_and_none_of_roots);
-  TESTS_ADD(&tests, a_member_of_the_group_is_no_stranger);
-  TESTS_ADD(&tests, half_messages_have_one_limit_for_all);
-  TESTS_ADD(&tests, sixteen_mib_each_of_thirty_six);
+  TESTS_ADD(&tests, messages_have_a_maximum_length);
+  TESTS_ADD(&tests, messages_that_would_blow_up_the_parser_are_refused);
+  TESTS_ADD(&tests, strangers_have_few_slots_and_none_of_roots);
+  TESTS_ADD(&tests, a_member_of_the_group_is_not_a_stranger);
+  TESTS_ADD(&tests, unfinished_messages_share_one_limit);
+  TESTS_ADD(&tests, thirty_six_clients_with_sixteen_mib_each);
   TESTS_ADD(&tests, refusals_do_not_flood_the_journal);
-  TESTS_ADD(&tests, who_follows_many_jobs_is_told_of_each);
+  TESTS_ADD(&tests, a_watcher_of_many_jobs_hears_of_each);
   return bb_run(&tests, "strangers");
 }

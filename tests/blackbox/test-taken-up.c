@@ -64,7 +64,7 @@ static void let_it_end(Bb *bb, const char *id, const char *phase) {
 
 /* --- the downtime limit --- */
 
-static void a_goal_that_is_tightened_after_it_holds(void **state) {
+static void a_goal_tightened_after_the_restart_holds(void **state) {
   Bb *bb = *state;
   const char *id = set_out_for_a_pause(bb);
 
@@ -77,7 +77,7 @@ static void a_goal_that_is_tightened_after_it_holds(void **state) {
 }
 
 /* It was acknowledged, and never got to libvirt. */
-static void a_goal_that_was_tightened_before_it_holds(void **state) {
+static void a_goal_tightened_before_the_restart_holds(void **state) {
   Bb *bb = *state;
   const char *id = set_out_for_a_pause(bb);
 
@@ -92,7 +92,7 @@ static void a_goal_that_was_tightened_before_it_holds(void **state) {
 }
 
 /* Somebody else may have set one meanwhile, or the record be older than the limit. */
-static void the_limit_is_asked_for_anew(void **state) {
+static void the_downtime_limit_is_set_again(void **state) {
   Bb *bb = *state;
   const char *id;
 
@@ -108,7 +108,7 @@ static void the_limit_is_asked_for_anew(void **state) {
   let_it_end(bb, id, "succeeded");
 }
 
-static void a_pause_that_was_to_come_still_comes(void **state) {
+static void a_pending_pause_still_comes(void **state) {
   Bb *bb = *state;
   const char *id = set_out_for_a_pause(bb);
   json_int_t limit_ms;
@@ -134,7 +134,7 @@ static const char *set_out(Bb *bb) {
   return id;
 }
 
-static void a_bandwidth_that_was_tuned_before_it_holds(void **state) {
+static void a_bandwidth_tuned_before_the_restart_holds(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb);
 
@@ -177,7 +177,7 @@ static void a_share_does_not_outlast_what_was_shared(void **state) {
 /* --- an end --- */
 
 /* The guest is another one when the agent comes back, and would move now; but that it does not was decided, and told. */
-static void an_end_that_was_decided_is_carried_out(void **state) {
+static void an_abort_that_was_decided_is_carried_out(void **state) {
   Bb *bb = *state;
   const char *id;
   json_t *job;
@@ -204,13 +204,13 @@ static void an_end_that_was_decided_is_carried_out(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_goal_that_is_tightened_after_it_holds);
-  TESTS_ADD(&tests, a_goal_that_was_tightened_before_it_holds);
-  TESTS_ADD(&tests, the_limit_is_asked_for_anew);
-  TESTS_ADD(&tests, a_pause_that_was_to_come_still_comes);
-  TESTS_ADD(&tests, a_bandwidth_that_was_tuned_before_it_holds);
+  TESTS_ADD(&tests, a_goal_tightened_after_the_restart_holds);
+  TESTS_ADD(&tests, a_goal_tightened_before_the_restart_holds);
+  TESTS_ADD(&tests, the_downtime_limit_is_set_again);
+  TESTS_ADD(&tests, a_pending_pause_still_comes);
+  TESTS_ADD(&tests, a_bandwidth_tuned_before_the_restart_holds);
   TESTS_ADD(&tests, a_bandwidth_that_libvirt_refused_is_set_later);
   TESTS_ADD(&tests, a_share_does_not_outlast_what_was_shared);
-  TESTS_ADD(&tests, an_end_that_was_decided_is_carried_out);
+  TESTS_ADD(&tests, an_abort_that_was_decided_is_carried_out);
   return bb_run(&tests, "taken-up");
 }

@@ -112,7 +112,7 @@ static void a_hostile_uri_is_refused_before_any_connection(void **state) {
       fail_msg("libvirt was asked for %s", hostile[i]);
 }
 
-static void what_is_too_long_is_not_told_back(void **state) {
+static void an_overlong_uri_is_not_echoed(void **state) {
   Bb *bb = *state;
   const struct Way *way = bb->row;
   g_autofree char *label = g_strnfill(100000, 'a'), *uri = g_strconcat("qemu+tcp://", label, "/system", NULL);
@@ -143,7 +143,7 @@ static const struct Stream {
     {"the stream by nothing", "", false},
 };
 
-static void the_stream_goes_where_it_may(void **state) {
+static void the_stream_goes_only_where_allowed(void **state) {
   Bb *bb = *state;
   const struct Stream *row = bb->row;
   json_t *parameters, *error;
@@ -232,7 +232,7 @@ static bool is_let_in(Client *client, const struct Way *way, const char *text) {
 }
 
 /* The last of the ways cordons the node. */
-static void a_place_is_allowed_or_not_whatever_the_call(void **state) {
+static void every_method_applies_allow_targets(void **state) {
   Bb *bb = *state;
   const struct Allowed *row = bb->row;
 
@@ -259,7 +259,7 @@ static const struct AllowedStream {
     {"a stream by a pattern that is of libvirt", "near qemu+tcp://*/system", "near", "tcp://c", false},
 };
 
-static void a_stream_is_allowed_or_not(void **state) {
+static void allow_targets_applies_to_the_stream(void **state) {
   Bb *bb = *state;
   const struct AllowedStream *row = bb->row;
   json_t *parameters =
@@ -301,7 +301,7 @@ static void reload(Bb *bb, const char *added, const char *said) {
   }
 }
 
-static void a_reload_opens_and_closes_and_keeps_what_was_accepted(void **state) {
+static void a_reload_changes_allow_targets_and_keeps_accepted_jobs(void **state) {
   Bb *bb = *state;
   const char *job;
 
@@ -331,12 +331,12 @@ int main(void) {
   for (size_t i = 0; i < LENGTH(ways); i++) {
     g_autofree char *name = g_strdup_printf("%s refuses what is too long", ways[i].method);
 
-    tests_add(&tests, g_intern_string(name), what_is_too_long_is_not_told_back, &ways[i]);
+    tests_add(&tests, g_intern_string(name), an_overlong_uri_is_not_echoed, &ways[i]);
   }
-  TESTS_ADD_ROWS(&tests, the_stream_goes_where_it_may, streams);
+  TESTS_ADD_ROWS(&tests, the_stream_goes_only_where_allowed, streams);
   TESTS_ADD(&tests, a_configured_target_may_be_anything);
-  TESTS_ADD_ROWS(&tests, a_place_is_allowed_or_not_whatever_the_call, alloweds);
-  TESTS_ADD_ROWS(&tests, a_stream_is_allowed_or_not, allowed_streams);
-  TESTS_ADD(&tests, a_reload_opens_and_closes_and_keeps_what_was_accepted);
+  TESTS_ADD_ROWS(&tests, every_method_applies_allow_targets, alloweds);
+  TESTS_ADD_ROWS(&tests, allow_targets_applies_to_the_stream, allowed_streams);
+  TESTS_ADD(&tests, a_reload_changes_allow_targets_and_keeps_accepted_jobs);
   return bb_run(&tests, "targets");
 }

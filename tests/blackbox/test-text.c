@@ -52,7 +52,7 @@ static void is_refused_by_its_place(void **state) {
   assert_null(json_object_get(client_call(client, "GetNode", NULL), "cordon"));
 }
 
-static void words_of_any_language_are_taken(void **state) {
+static void text_in_any_language_is_accepted(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -127,7 +127,7 @@ static void a_name_forges_nothing(void **state) {
 }
 
 /* What the agent passes on as it is, handoffctl makes plain. */
-static void what_is_told_raw_is_shown_plain(void **state) {
+static void raw_text_is_shown_plain(void **state) {
   Bb *bb = *state;
   g_autofree char *text = NULL, *json = NULL;
 
@@ -140,7 +140,7 @@ static void what_is_told_raw_is_shown_plain(void **state) {
   assert_non_null(strstr(text, "vm handoffd"));
 }
 
-static void an_error_of_libvirt_forges_nothing(void **state) {
+static void a_libvirt_error_forges_nothing(void **state) {
   Bb *bb = *state;
   g_autofree char *shown = NULL, *log = NULL;
   json_t *job;
@@ -197,7 +197,7 @@ static void start_for_hangs(Bb *bb) {
   bb_start(bb);
 }
 
-static void a_uri_that_hangs_forges_no_status(void **state) {
+static void a_hung_uri_forges_no_status(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -214,7 +214,7 @@ static void a_uri_that_hangs_forges_no_status(void **state) {
   close(fd);
 }
 
-static void a_newline_of_a_caller_gets_nowhere(void **state) {
+static void a_newline_from_a_caller_gets_nowhere(void **state) {
   static const char uri[] = "qemu+tcp://b/system?x=\nSTATUS=forged";
   Bb *bb = *state;
   g_autofree char *error = NULL;
@@ -240,11 +240,11 @@ int main(void) {
   Tests tests = {0};
 
   TESTS_ADD_ROWS(&tests, is_refused_by_its_place, calls);
-  TESTS_ADD(&tests, words_of_any_language_are_taken);
+  TESTS_ADD(&tests, text_in_any_language_is_accepted);
   TESTS_ADD(&tests, a_name_forges_nothing);
-  TESTS_ADD(&tests, what_is_told_raw_is_shown_plain);
-  TESTS_ADD(&tests, an_error_of_libvirt_forges_nothing);
-  TESTS_ADD(&tests, a_uri_that_hangs_forges_no_status);
-  TESTS_ADD(&tests, a_newline_of_a_caller_gets_nowhere);
+  TESTS_ADD(&tests, raw_text_is_shown_plain);
+  TESTS_ADD(&tests, a_libvirt_error_forges_nothing);
+  TESTS_ADD(&tests, a_hung_uri_forges_no_status);
+  TESTS_ADD(&tests, a_newline_from_a_caller_gets_nowhere);
   return bb_run(&tests, "text");
 }

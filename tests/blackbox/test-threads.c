@@ -81,7 +81,7 @@ static bool try_start(Bb *bb, int64_t threads, char **ret_said) {
 }
 
 /* One thread less each time, until it is the first that cannot be had. The scripted hypervisor's own comes before all. */
-static void without_one_of_its_threads_it_does_not_start_and_says_so(void **state) {
+static void without_an_essential_thread_it_does_not_start_and_says_so(void **state) {
   Bb *bb = *state;
   unsigned refused = 0;
   int64_t threads = 1;
@@ -102,7 +102,7 @@ static void without_one_of_its_threads_it_does_not_start_and_says_so(void **stat
 
 /* --- while it serves --- */
 
-static void what_cannot_be_asked_is_refused_by_name(void **state) {
+static void calls_that_need_a_thread_get_a_named_error(void **state) {
   Bb *bb = *state;
   g_autofree char *target = bb_target(bb, "b");
   Client *client;
@@ -125,7 +125,7 @@ static void what_cannot_be_asked_is_refused_by_name(void **state) {
 }
 
 /* Whichever of a move's threads it is that cannot be had: before the migration nothing is begun, after it nothing is declared. */
-static void a_move_waits_for_its_threads(void **state) {
+static void a_job_waits_for_its_threads(void **state) {
   Bb *bb = *state;
   g_autofree char *target = bb_target(bb, "b");
   unsigned waited = 0;
@@ -161,7 +161,7 @@ static void a_move_waits_for_its_threads(void **state) {
 }
 
 /* A place becomes free for it when there is no thread. */
-static void a_job_that_has_no_thread_at_all_waits(void **state) {
+static void a_job_without_any_thread_waits(void **state) {
   Bb *bb = *state;
   Client *client;
   const char *first, *second;
@@ -184,7 +184,7 @@ static void a_job_that_has_no_thread_at_all_waits(void **state) {
 }
 
 /* Its threads come one by one. */
-static void what_moves_is_taken_up_once_threads_can_be_had(void **state) {
+static void running_migrations_are_resumed_once_there_are_threads(void **state) {
   Bb *bb = *state;
   int64_t at_start;
   Client *client;
@@ -219,10 +219,10 @@ static void what_moves_is_taken_up_once_threads_can_be_had(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, without_one_of_its_threads_it_does_not_start_and_says_so);
-  TESTS_ADD(&tests, what_cannot_be_asked_is_refused_by_name);
-  TESTS_ADD(&tests, a_move_waits_for_its_threads);
-  TESTS_ADD(&tests, a_job_that_has_no_thread_at_all_waits);
-  TESTS_ADD(&tests, what_moves_is_taken_up_once_threads_can_be_had);
+  TESTS_ADD(&tests, without_an_essential_thread_it_does_not_start_and_says_so);
+  TESTS_ADD(&tests, calls_that_need_a_thread_get_a_named_error);
+  TESTS_ADD(&tests, a_job_waits_for_its_threads);
+  TESTS_ADD(&tests, a_job_without_any_thread_waits);
+  TESTS_ADD(&tests, running_migrations_are_resumed_once_there_are_threads);
   return bb_run(&tests, "threads");
 }
