@@ -20,8 +20,8 @@ typedef struct Row {
 static const Row rows[] = {
     {"nothing is public", "PublicRead=none\n", false, false},
     {"the node is public", "PublicRead=node\n", true, false},
-    {"the node is public where nothing is said", "", true, false},
-    {"all is public to read", "PublicRead=all\n", true, true},
+    {"the node is public by default", "", true, false},
+    {"everything is public to read", "PublicRead=all\n", true, true},
 };
 
 static void expect(Client *client, const char *method, json_t *parameters, bool allowed,
@@ -51,7 +51,7 @@ static void anybody_may_read_what_is_public_and_change_nothing(void **state) {
   expect(somebody, "Start", bb_start_parameters(bb, "vm2"), false, NULL);
   expect(somebody, "Abort", json_pack("{ss}", "job", "vm1"), false, NULL);
   expect(somebody, "Tune", json_pack("{ss s{}}", "job", "vm1", "policy"), false, NULL);
-  /* Nor does it learn by the form of a call whether it would have been a good one. */
+  /* Nor does it learn whether the call would have been valid. */
   expect(somebody, "Start", json_pack("{ss}", "nonsense", "vm2"), false, NULL);
   if (!row->jobs) {
     g_autofree char *error = NULL;

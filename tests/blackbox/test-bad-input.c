@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What no client should send: each gets its named error or loses its connection, and the daemon serves on. */
+/* Bad input: each case gets its named error or loses its connection, and the daemon keeps serving. */
 #include "tests/blackbox/harness.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static void assert_serves(Bb *bb) {
   client_close(client);
 }
 
-/* Sends until all is gone or the other side will have no more. */
+/* Sends until everything is sent or the other side accepts no more. */
 static bool send_all(int fd, const char *data, size_t size) {
   while (size > 0) {
     ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
@@ -47,11 +47,11 @@ static const Raw raws[] = {
     {"JSON that breaks off", RAW("{\"method\":\"io.handoffd.Agent.GetNode\"\0"), NULL},
     {"JSON that is no object", RAW("[1]\0"), NULL},
     {"a name twice", RAW("{\"method\":\"a.b.C\",\"method\":\"a.b.D\"}\0"), NULL},
-    {"bytes that are no UTF-8", RAW("{\"method\":\"\xff\xfe\"}\0"), NULL},
+    {"invalid UTF-8", RAW("{\"method\":\"\xff\xfe\"}\0"), NULL},
     {"no method", RAW("{\"parameters\":{}}\0"), NULL},
-    {"parameters that are no object", RAW("{\"method\":\"io.handoffd.Agent.GetNode\",\"parameters\":[]}\0"),
-     NULL},
-    {"an integer that no variable holds",
+    {"parameters that are not an object",
+     RAW("{\"method\":\"io.handoffd.Agent.GetNode\",\"parameters\":[]}\0"), NULL},
+    {"an integer that overflows",
      RAW("{\"method\":\"io.handoffd.Agent.Get\",\"parameters\":{\"job\":99999999999999999999}}\0"),
      "InvalidParameter", "parameter", "job"},
     {"unknown interface", RAW("{\"method\":\"com.example.Nothing.Do\"}\0"), "InterfaceNotFound", "interface",
@@ -61,14 +61,14 @@ static const Raw raws[] = {
     {"unknown field",
      RAW("{\"method\":\"io.handoffd.Agent.Get\",\"parameters\":{\"job\":\"x\",\"jbo\":1}}\0"),
      "InvalidParameter", "parameter", "jbo"},
-    {"a stream that is not asked for as one",
-     RAW("{\"method\":\"io.handoffd.Agent.Watch\",\"parameters\":{}}\0"), "ExpectedMore", NULL, NULL},
-    {"a phase that is none",
+    {"a stream without more", RAW("{\"method\":\"io.handoffd.Agent.Watch\",\"parameters\":{}}\0"),
+     "ExpectedMore", NULL, NULL},
+    {"an unknown phase",
      RAW("{\"method\":\"io.handoffd.Agent.List\",\"parameters\":{\"phases\":[\"pending\",\"lost\"]}}\0"),
      "InvalidParameter", "parameter", "phases[1]"},
     {"unknown job", RAW("{\"method\":\"io.handoffd.Agent.Get\",\"parameters\":{\"job\":\"0123\"}}\0"),
      "NoSuchJob", "job", "0123"},
-    {"a job that is no text to find one by",
+    {"an invalid name of a job",
      RAW("{\"method\":\"io.handoffd.Agent.Abort\",\"parameters\":{\"job\":\"\"}}\0"), "NoSuchJob", "job", ""},
 };
 
@@ -182,7 +182,7 @@ static void a_client_that_never_reads_its_replies_delays_nobody(void **state) {
   bb_start(bb);
   client = bb_connect(bb);
   fd = varlink_client_get_fd(client->varlink);
-  /* Until the daemon reads no more, since it cannot get rid of its answers. */
+  /* Until the daemon stops reading, because it cannot send its replies. */
   for (int full = 0; full < 3;) {
     struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
 
@@ -221,7 +221,7 @@ static int connect_raw(Bb *bb) {
   return fd;
 }
 
-/* Of one user 1,024 are served; the others are told, and lose nothing but their connection. */
+/* 1,024 connections of one user are served; the others get an error, and lose only their connection. */
 static void five_thousand_connections(void **state) {
   enum { CONNECTIONS = 5000, SERVED = 1024 };
   struct rlimit limit = {CONNECTIONS + 100, CONNECTIONS + 100};
@@ -254,7 +254,7 @@ static void five_thousand_connections(void **state) {
   for (int i = 0; i < SERVED - 1; i++)
     client_call(clients[i], "GetNode", NULL);
 
-  /* Room is made by those who leave. */
+  /* Clients that disconnect make room. */
   for (int i = 0; i < CONNECTIONS; i++)
     client_close(clients[i]);
   client_call(early, "GetNode", NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who asked is kept with every job, and told. */
+/* Every job keeps its caller, and shows it. */
 #include "tests/blackbox/drain.h"
 #include "tests/blackbox/lease.h"
 
@@ -98,7 +98,7 @@ static bool is_of_drain(json_t *job, const char *drain) {
   return g_strcmp0(json_string_value(json_object_get(job, "drain")), drain) == 0;
 }
 
-/* Those that are begun after a restart are of the same caller. */
+/* Jobs started after a restart have the same caller. */
 static void the_jobs_of_a_drain_have_its_caller(void **state) {
   static const char *const guests[] = {"vm1", "vm2", "vm3", "vm4"};
   Bb *bb = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Check, and the checks that are the first act of each job: all that keeps a domain from moving, at once. */
+/* Check, and the checks at the beginning of each job: everything that blocks a migration, all at once. */
 #include "tests/blackbox/harness.h"
 
 #include <pwd.h>
@@ -235,7 +235,7 @@ static void more_hung_targets_than_threads_delay_no_start(void **state) {
     g_autofree char *error = NULL;
     json_t *answer = client_receive(clients[i], &error, NULL);
 
-    /* Those whose turn never came cannot say more. */
+    /* Checks that never got a thread cannot say more. */
     if (error)
       assert_string_equal(error, "HypervisorUnavailable");
     else
@@ -283,7 +283,7 @@ static void readers_can_name_only_configured_targets(void **state) {
                 true, "");
 }
 
-/* --- the first act of each job --- */
+/* --- the checks of a job --- */
 
 static void a_job_fails_at_once_with_all_blockers(void **state) {
   Bb *bb = *state;
@@ -339,7 +339,7 @@ static void warnings_stay_with_the_job(void **state) {
   assert_non_null(find_event(job, "warning", "DOMAIN_PAUSED: "));
 }
 
-/* What is told is cut to size, and may be cut in the middle of a character. */
+/* Texts are cut to size, possibly in the middle of a character. */
 static void a_very_long_name_is_reported(void **state) {
   Bb *bb = *state;
   g_autoptr(GString) devices = g_string_new("<interface type='network'><source network='");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A cordoned node takes no new work, remembers it, and goes on with what it has. */
+/* A cordoned node refuses new work, stays cordoned across restarts, and goes on with what it has. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -63,7 +63,7 @@ static void accepted_jobs_go_on(void **state) {
   json_object_set_new(parameters, "request_key", json_string("k"));
   second = json_object_get(client_call(client, "Start", json_incref(parameters)), "job");
   client_call(client, "Cordon", NULL);
-  /* Who asks again for what is accepted is not refused. */
+  /* Repeating an accepted call is not refused. */
   assert_text(client_call(client, "Start", parameters), "job.id", text_of(second, "id"));
   bb_link_fast(bb);
   bb_await_phase(bb, text_of(first, "id"), "succeeded");
@@ -96,7 +96,7 @@ static void a_start_that_was_waiting_for_libvirtd_is_refused(void **state) {
   starter = bb_connect(bb);
   bb_set_call(bb, "domain_facts", json_pack("{sb}", "hang", 1));
   client_send(starter, "Start", bb_start_parameters(bb, "vm1"), 0);
-  /* Both calls have been read once the second is answered. */
+  /* Once the second call is answered, both have been read. */
   client_call(client, "Cordon", NULL);
   bb_set_call(bb, "domain_facts", NULL);
   client_receive(starter, &error, NULL);

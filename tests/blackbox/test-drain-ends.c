@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A drain that is asked to end, or whose agent ends; and what is asked of one. */
+/* A drain that is aborted, or whose agent is killed; and the calls about drains. */
 #include "tests/blackbox/drain.h"
 
-/* --- an end that is asked for --- */
+/* --- aborts --- */
 
 static void aborted_it_starts_nothing_more_and_lets_running_migrations_finish(void **state) {
   Bb *bb = *state;
@@ -23,7 +23,7 @@ static void aborted_it_starts_nothing_more_and_lets_running_migrations_finish(vo
   assert_ends(&follow, "aborted", "moved 2, left 10");
   assert_non_null(strstr(text_of(guest_of(&follow, "vm5"), "message"), "aborted"));
   assert_int_equal(json_array_size(jobs_of(bb)), 2);
-  /* Once more does no harm; the node stays cordoned; and a new one takes the rest. */
+  /* Repeating it does no harm; the node stays cordoned; and a new drain takes the rest. */
   client_call(bb_connect(bb), "AbortDrain", NULL);
   client_refused(bb_connect(bb), "Start", bb_start_parameters(bb, "vm5"), "NodeCordoned");
   follow = drain(bb, "b");
@@ -55,7 +55,7 @@ static void killed_in_the_middle_it_resumes(void **state) {
   have_domains(bb, 12);
   give_passthrough_device(bb, "vm7");
   bb_start(bb);
-  /* A quarter of a second each: the kills come at whatever point. */
+  /* A quarter of a second each: the kills come at arbitrary points. */
   follow = drain(bb, "b");
   id = g_strdup(text_of(follow.status, "id"));
   for (int moved = 2; moved <= 8; moved += 2) {
@@ -220,7 +220,7 @@ static void one_key_is_one_drain_and_only_one_runs_at_a_time(void **state) {
   again = follow_call(bb, "Drain", drain_parameters(bb, "b", "k", NULL));
   assert_true(again.over);
   assert_text(again.status, "id", text_of(first.status, "id"));
-  /* Without a key it is a new one. */
+  /* Without a key it is a new drain. */
   same = drain(bb, "b");
   await_end(&same);
   assert_true(strcmp(text_of(same.status, "id"), text_of(first.status, "id")) != 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A node is emptied: within the limits, whatever its domains and its targets do meanwhile. */
+/* Draining a node: within the limits, whatever its domains and its targets do meanwhile. */
 #include "tests/blackbox/drain.h"
 
 /* --- a whole drain --- */
@@ -15,7 +15,7 @@ static void twelve_migrate_two_at_a_time_and_one_with_a_passthrough_device_stays
   bb_start(bb);
   follow = drain(bb, "b");
   await_state(&follow, "moving");
-  /* Told at once, before any has moved. */
+  /* Reported at once, before any has migrated. */
   assert_int_equal(number_of(follow.status, "moved"), 0);
   stays = guest_of(&follow, "vm7");
   assert_text(stays, "state", "cannot_move");
@@ -93,7 +93,7 @@ static void domains_that_would_not_converge_go_last(void **state) {
 
   bb_configure(bb, "MaxOutgoing=1\n");
   bb_set_domain(bb, "vm1", "memory_bytes", json_integer(8 << 20));
-  /* Of the rest the smallest; it writes all of its memory over and over, and is measured while vm1 moves. */
+  /* The smallest of the rest. It rewrites all of its memory over and over, and is measured while vm1 migrates. */
   bb_set_domain(bb, "vm2", "memory_bytes", json_integer(60 << 20));
   bb_set_domain(bb, "vm2", "working_set_bytes", json_integer(60 << 20));
   bb_set_domain(bb, "vm2", "dirty_bytes_per_s", json_integer(1 << 30));
@@ -156,7 +156,7 @@ static void its_jobs_have_the_goals_of_the_drain(void **state) {
                    123);
 }
 
-/* --- targets that refuse or are away --- */
+/* --- targets that refuse or are unreachable --- */
 
 static void a_target_that_refuses_all_is_reported_at_once(void **state) {
   Bb *bb = *state;
@@ -187,7 +187,7 @@ static void once_a_target_refuses_the_rest_go_to_the_other(void **state) {
   bb_set_link(bb, "bytes_per_s", json_integer(64 << 20));
   assert_ends(&follow, "finished", "moved 4");
   assert_runs_at(bb, "vm1", "b");
-  /* One has found out for all. */
+  /* One job found out for all. */
   assert_int_equal(json_array_size(jobs_of(bb)), 5);
   for (int i = 2; i <= 4; i++) {
     g_autofree char *name = g_strdup_printf("vm%d", i);
@@ -208,7 +208,7 @@ static void it_waits_for_an_unreachable_target(void **state) {
   while (!(guest = json_object_get(follow.guests, "vm1")) || !json_object_get(guest, "message") ||
          !strstr(text_of(guest, "message"), "looked at"))
     follow_next(&follow);
-  /* Those find out for all. */
+  /* These find out for all. */
   assert_in_range(number_of(follow.status, "moving"), 1, 2);
   assert_int_equal(number_of(follow.status, "waiting") + number_of(follow.status, "moving"), 4);
   bb_set_host(bb, "b", "reachable", json_true());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the next start of domains would change: asked for, and counted in GetNode. */
+/* What the next start of domains would change: Evaluate, and the count in GetNode. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -40,7 +40,7 @@ static json_t *count_of(Client *client) {
   return json_object_get(client_call(client, "GetNode", NULL), "pending_changes");
 }
 
-/* Until so many domains have changes of that remedy. */
+/* Waits until so many domains have changes with that remedy. */
 static json_t *await_count(Client *client, const char *remedy, json_int_t n) {
   gint64 until = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
   json_t *count;

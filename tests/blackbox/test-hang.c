@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A libvirtd that hangs: no other job and no client waits for it. */
+/* A hung libvirtd: no other job and no client waits for it. */
 #include "tests/blackbox/harness.h"
 
 #include <unistd.h>
@@ -123,7 +123,7 @@ static void a_hung_libvirtd_refuses_a_start_in_time(void **state) {
   assert_true(took_ms >= 2400 && took_ms < 10000);
   assert_non_null(strstr(json_string_value(json_object_get(error, "message")), " within 2.5 s"));
 
-  /* And when it answers again, so does Start. */
+  /* Once it answers again, so does Start. */
   bb_set_host(bb, "a", "hung", json_false());
   client_start(client, "vm1", NULL);
 }
@@ -184,7 +184,7 @@ static double since_ms(gint64 began_us) {
   return (double)(g_get_monotonic_time() - began_us) / 1000;
 }
 
-/* The source's libvirtd goes away in the middle: that is said soon, however long a connection may take. */
+/* The source's libvirtd goes away in the middle: reported soon, however long a connection may take. */
 static void an_unknown_outcome_is_reported_at_once(void **state) {
   Bb *bb = *state;
   gint64 began_us;
@@ -198,7 +198,7 @@ static void an_unknown_outcome_is_reported_at_once(void **state) {
   began_us = g_get_monotonic_time();
   bb_set_host(bb, "a", "reachable", json_false());
   job = bb_await_phase(bb, text_of(job, "id"), "recovering");
-  /* Far below ConnectTimeout, which it must not wait for. */
+  /* Far below ConnectTimeout=, which it must not wait for. */
   assert_in_range((unsigned)since_ms(began_us), 0, 30000);
   assert_non_null(strstr(text_of(job, "recovery.evidence"), "the source does not answer"));
   bb_set_host(bb, "a", "reachable", json_true());
@@ -214,7 +214,7 @@ static bool says(json_t *job, gconstpointer text) {
   return evidence && strstr(json_string_value(evidence), text);
 }
 
-/* The target's libvirtd hangs when both ends are asked: no call waits for it, and an answer is found once it goes on. */
+/* The target's libvirtd hangs when both ends are asked: no call waits for it, and there is a verdict once it continues. */
 static void a_hung_target_delays_only_its_own_job(void **state) {
   Bb *bb = *state;
   json_t *job, *other;
@@ -230,7 +230,7 @@ static void a_hung_target_delays_only_its_own_job(void **state) {
   client_call(client, "Abort", json_pack("{ss}", "job", "vm1"));
   bb_await(bb, text_of(job, "id"), says, "did not answer within 3 s");
   assert_answers_fast(client, text_of(job, "id"));
-  /* It is asked again and again, but only so many calls are left to hang. */
+  /* The agent keeps asking, but leaves only so many hung calls behind. */
   bb_await(bb, text_of(job, "id"), says, "calls to it hang");
   other = client_start(client, "vm2", NULL);
   bb_set_call(bb, "b.domain_status", NULL);
@@ -258,7 +258,7 @@ static void hung_job_statistics_are_reported_and_delay_no_action(void **state) {
   began_us = g_get_monotonic_time();
   client_call(client, "Abort", json_pack("{ss}", "job", "vm1"));
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
-  /* Below the keepalive, which the numbers wait for. */
+  /* Below the keepalive, which the job statistics wait for. */
   assert_in_range((unsigned)since_ms(began_us), 0, 20000);
   assert_text(job, "failure.cause", "USER_ABORT");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A target: disk images that are made for domains that are to come, and removed with their leases. */
+/* A target: disk images that are created for domains to come, and removed with their leases. */
 #include "tests/blackbox/lease.h"
 
 #include <signal.h>
@@ -53,7 +53,7 @@ static void a_missing_disk_is_created_on_request(void **state) {
   assert_int_equal(image_bytes(bb), 4 * MIB);
   migrate(bb, "vm9");
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
-  /* It is the guest's now. */
+  /* Now it is the guest's. */
   assert_int_equal(image_bytes(bb), 4 * MIB);
 }
 
@@ -87,7 +87,7 @@ static void images_are_removed_if_the_domain_does_not_come(void **state) {
   }
 }
 
-/* A lease for 100 s, with its image made. Returns its id. */
+/* A lease for 100 s, with its image created. Returns its id. */
 static const char *made_for_vm9(Bb *bb) {
   const char *id;
 
@@ -110,11 +110,11 @@ static void assert_left(Bb *bb, json_t *job, const char *why) {
   assert_non_null(event);
   if (!strstr(text_of(event, "message"), why))
     fail_msg("%s", text_of(event, "message"));
-  /* What an operator can do. */
+  /* It says what an operator can do. */
   assert_non_null(strstr(text_of(event, "message"), "virsh vol-delete /d/root.img"));
 }
 
-/* --- what may hide that the guest came, ran and was turned off --- */
+/* --- what may hide that the guest arrived, ran and was shut down --- */
 
 static void kill_and_start(Bb *bb) {
   bb_stop(bb, SIGKILL);
@@ -152,7 +152,7 @@ static void a_written_image_stays(void **state) {
   assert_left(bb, release(bb, id), "it was written to since it was made");
 }
 
-/* A copy that was not finished: the next lease uses the image as it is. */
+/* An unfinished copy: the next lease uses the image as it is. */
 static void an_image_of_a_cancelled_migration_stays_and_is_used_again(void **state) {
   Bb *bb = *state;
   json_t *job;
@@ -181,7 +181,7 @@ static void a_definition_prevents_removal(void **state) {
   assert_left(bb, release(bb, id), "the domain is, or was, defined or running here");
 }
 
-/* Its coming, its running and its end lie between two looks: the events tell of them. */
+/* It arrives, runs and ends between two looks: the events report it. */
 static void a_run_between_two_looks_counts(void **state) {
   Bb *bb = *state;
   json_t *job;
@@ -203,16 +203,16 @@ static void a_run_between_two_looks_counts(void **state) {
   assert_left(bb, job, "the guest was here");
 }
 
-/* Nobody but its owner knows that it ran here: the agent was away when it came, and when it was turned off. */
+/* Only its owner knows that it ran here: the agent was down when it arrived and when it was shut down. */
 static const struct Unseen {
   const char *name;
   bool away_all_along;
   bool persistent; /* its definition stays */
 } unseen[] = {
-    {"away from mid-move on", false, true},
-    {"away from mid-move on, and it was transient", false, false},
-    {"away until its time is over", true, true},
-    {"away until its time is over, and it was transient", true, false},
+    {"down since the middle of the migration", false, true},
+    {"down since the middle of the migration, transient domain", false, false},
+    {"down until the lease expired", true, true},
+    {"down until the lease expired, transient domain", true, false},
 };
 
 static void the_only_disk_stays(void **state) {
@@ -275,7 +275,7 @@ static void if_an_image_cannot_be_created_the_lease_is_refused(void **state) {
   assert_no_leases(client);
 }
 
-/* The record says what was to be made, and nobody knows whether it was. */
+/* The record says what should be created, and nobody knows whether it was. */
 static void killed_while_creating_images_it_claims_none_that_it_did_not_watch(void **state) {
   Bb *bb = *state;
   json_t *parameters, *job;
@@ -288,7 +288,7 @@ static void killed_while_creating_images_it_claims_none_that_it_did_not_watch(vo
   client_send(client, "Prepare", json_incref(parameters), 0);
   bb_await_phase(bb, text_of(await_job(bb_connect(bb)), "id"), "preparing");
   bb_stop(bb, SIGKILL);
-  /* As if that had been the kill's moment. */
+  /* As if the agent had been killed just then. */
   bb_set_call(bb, "make_image", NULL);
   bb_set_host(bb, "a", "volumes", json_pack("{si}", "/d/root.img", 4 * MIB));
   bb_start(bb);

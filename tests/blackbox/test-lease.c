@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A target: places that are held for domains that are to come, and what becomes of these. */
+/* A target: leases for domains to come, and what becomes of them. */
 #include "tests/blackbox/lease.h"
 
 #include <signal.h>
@@ -188,7 +188,7 @@ static void a_domain_started_here_meanwhile_ends_the_lease(void **state) {
   assert_text(job, "result.running_at", "target");
 }
 
-/* Its job here may be a moment behind. */
+/* Its job here may lag a moment behind. */
 static void a_domain_that_just_arrived_can_be_sent_on(void **state) {
   Bb *bb = *state;
   json_t *job;
@@ -279,7 +279,7 @@ static void events_that_are_lost_are_made_up_for(void **state) {
   bb_set_call(bb, "events", json_pack("{sb}", "drop", 1));
   job = prepare_for(bb, bb_connect(bb), "vm9", 5);
   migrate(bb, "vm9");
-  /* Nobody tells that it comes: it is seen when its time is over, at the latest. */
+  /* No event reports its arrival: the agent notices at the latest when the lease expires. */
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
 }
 
@@ -316,7 +316,7 @@ static void the_same_key_gives_the_same_lease_after_a_kill(void **state) {
   assert_true(json_is_false(json_object_get(reply, "created")));
   client_refused(client, "Prepare", with(prepare_parameters(bb, "vm8"), "request_key", json_string("k")),
                  "RequestKeyConflict");
-  /* Not even when it is full, or cordoned. */
+  /* Not even when the node is full or cordoned. */
   client_call(client, "Cordon", NULL);
   assert_text(client_call(client, "Prepare", parameters), "job.id", id);
 }

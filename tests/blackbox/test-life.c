@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's own life: its end, its files, what it keeps and what it forgets. */
+/* The daemon's own life: its exit, its files, what it keeps and what it drops. */
 #include "tests/blackbox/harness.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ static void assert_clean_end(Bb *bb, int signal_number) {
 
   assert_true(WIFEXITED(status));
   assert_int_equal(WEXITSTATUS(status), 0);
-  /* Far below the 30 s of a call that hangs, far above what a busy machine takes. */
+  /* Far below the 30 s of a hung call, far above what a busy machine takes. */
   assert_true(g_get_monotonic_time() - before_us < 15 * G_USEC_PER_SEC);
 }
 
@@ -29,7 +29,7 @@ static void it_exits_on_sigterm_and_removes_its_socket(void **state) {
   assert_clean_end(bb, SIGINT);
 }
 
-/* libvirt writes to the socket of a libvirtd that was killed: by default that would end the agent, too. */
+/* libvirt writes to the socket of a killed libvirtd: by default that would kill the agent, too. */
 static void a_broken_pipe_does_not_kill_it(void **state) {
   Bb *bb = *state;
 
@@ -169,7 +169,7 @@ static const char *move_there(Bb *bb, Client *client, const char *domain) {
   return text_of(job, "id");
 }
 
-/* The clock comes by about once a second. */
+/* The tick comes about once a second. */
 static void await_forgotten(Bb *bb, Client *client, const char *id) {
   gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
 
@@ -182,7 +182,7 @@ static void await_forgotten(Bb *bb, Client *client, const char *id) {
       assert_string_equal(error, "NoSuchJob");
       return;
     }
-    /* One connection more or less is an event of the daemon's loop: yield to it. */
+    /* A connection more or less is an event in the daemon's loop: yield to it. */
     client_close(bb_connect(bb));
     g_thread_yield();
   }
@@ -207,7 +207,7 @@ static void only_so_many_finished_jobs_are_kept(void **state) {
   client_get(client, ids[2]);
   client_get(client, ids[3]);
 
-  /* On the disk, too, and for good. */
+  /* On disk as well, and for good. */
   bb_stop(bb, SIGTERM);
   path = bb_record_path(bb, ids[1]);
   assert_false(g_file_test(path, G_FILE_TEST_EXISTS));

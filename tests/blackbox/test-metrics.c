@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The metrics: what a parser and the conventions say of them, that they count what happens, and who sees what. */
+/* The metrics: they parse, follow the conventions, count what happens, and show each caller only what it may see. */
 #include "tests/blackbox/harness.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static const char *get_metrics(Client *client) {
   return text_of(client_call(client, "GetMetrics", NULL), "text");
 }
 
-/* The value of a series, written as it is in the text, or NAN. */
+/* The value of a series, named as in the text, or NAN. */
 static double value_of(const char *text, const char *series) {
   g_autofree char *line = g_strconcat("\n", series, " ", NULL);
   const char *found = strstr(text, line);
@@ -35,7 +35,7 @@ static void assert_absent(const char *text, const char *words) {
     fail_msg("%s is in:\n%s", words, text);
 }
 
-/* A parser of Prometheus's, and its conventions. */
+/* Prometheus's own parser, and its conventions. */
 static void assert_good(const Bb *bb, const char *text) {
   g_autofree char *path = g_build_filename(bb->directory, "judged.prom", NULL);
   const char *argv[] = {g_getenv("CHECK_PROMTEXT"), path, NULL};
@@ -112,7 +112,7 @@ static void a_move_is_counted(void **state) {
                (double)number_of(job, "result.transferred_bytes"));
   assert_absent(text, "vm1");
 
-  /* What is kept stays; what was counted belongs to the process. */
+  /* Kept jobs stay; counters start again with the process. */
   bb_stop(bb, SIGTERM);
   bb_start(bb);
   text = get_metrics(bb_connect(bb));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A move and its ends: the way of one that works, aborts, guards, changed goals, and what is lost on the way. */
+/* A job and its ends: one that works, aborts, guards, changed goals, and what gets lost meanwhile. */
 #include "tests/blackbox/harness.h"
 
 #include <unistd.h>
@@ -10,7 +10,7 @@ static json_t *start_and_reach(Bb *bb, Client *client, json_t *policy, const cha
   return bb_await_phase(bb, text_of(job, "id"), phase);
 }
 
-/* "migrating" is said before the first byte moves; with numbers, libvirt has a job that can be aborted. */
+/* Phase migrating begins before the first byte; once there are job statistics, libvirt has a job that can be aborted. */
 static json_t *start_and_move(Bb *bb, Client *client, json_t *policy) {
   json_t *job = start_and_reach(bb, client, policy, "migrating");
 
@@ -30,7 +30,7 @@ static void assert_still_here(Bb *bb, json_t *job) {
   assert_events_whole(job);
 }
 
-/* --- a move that works --- */
+/* --- a job that works --- */
 
 static void the_stream_shows_each_phase_in_order_and_the_end(void **state) {
   static const char *const order[] = {"pending", "preparing", "migrating", "succeeded"};
@@ -81,7 +81,7 @@ static void the_stream_shows_each_phase_in_order_and_the_end(void **state) {
   assert_true(json_equal(job, same));
   assert_text(bb_truth(bb, "vm1"), "host", "b");
 
-  /* The connection of the stream serves other calls again. */
+  /* After the stream, the connection serves other calls again. */
   client_call(watcher, "GetNode", NULL);
 }
 
@@ -186,7 +186,7 @@ static void abort_while_preparing(void **state) {
   assert_text(job, "failure.cause", "USER_ABORT");
   assert_text(job, "failure.phase", "preparing");
 
-  /* What hung goes on now, and starts nothing. */
+  /* The hung call continues now, and starts nothing. */
   bb_set_call(bb, "survey_target", NULL);
   job = start_and_move(bb, client, NULL);
   assert_int_equal(number_of(bb_truth(bb, "vm1"), "serial"), 1);
@@ -416,7 +416,7 @@ static void the_goals_of_a_finished_job_stay(void **state) {
                  "InvalidPolicy");
 }
 
-/* --- what is lost on the way --- */
+/* --- what gets lost meanwhile --- */
 
 static void a_failed_call_is_a_success_if_the_domain_migrated(void **state) {
   Bb *bb = *state;

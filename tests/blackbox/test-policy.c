@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which goals a move has, and who is told where they come from. */
+/* Which goals a job gets, and where each comes from. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>

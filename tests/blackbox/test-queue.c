@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who waits, for what, since when and until when; and that nobody waits for what is not in his way. */
+/* Which jobs wait, for what, since when and until when; and that no job waits for what does not concern it. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -43,7 +43,7 @@ static json_t *summary_of(Client *client, const char *domain) {
   return json_array_get(jobs, 0);
 }
 
-/* --- a target that is away --- */
+/* --- an unreachable target --- */
 
 static void a_job_waits_for_an_unreachable_target(void **state) {
   Bb *bb = *state;
@@ -128,7 +128,7 @@ static void a_held_target_does_not_delay_other_targets(void **state) {
   client = bb_connect(bb);
   held = await_reason(bb, start_towards(client, "vm1", "b", json_pack("{ss}", "priority", "critical")),
                       "TARGET_UNREACHABLE");
-  /* One that goes there as well need not find out by itself. */
+  /* Another job for this target need not find out by itself. */
   other = start_towards(client, "vm2", "b", NULL);
   assert_text(other, "pending.reason", "TARGET_UNREACHABLE");
   assert_int_equal(number_of(other, "pending.queue_position"), 2);
@@ -156,7 +156,7 @@ static void a_held_job_can_be_aborted(void **state) {
   client_call(client, "Abort", json_pack("{ss}", "job", text_of(job, "id")));
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
   assert_text(job, "failure.cause", "USER_ABORT");
-  /* The domain is free for another. */
+  /* The domain is free for another job. */
   back(bb, "b");
   bb_await_phase(bb, text_of(client_start(client, "vm1", NULL), "id"), "succeeded");
 }

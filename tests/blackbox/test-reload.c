@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* SIGHUP: another configuration holds at once and as a whole, or the old one does, and the log says why. */
+/* SIGHUP: the new configuration applies at once and as a whole, or the old one stays and the log says why. */
 #include "tests/blackbox/harness.h"
 
 #include <glib/gstdio.h>
@@ -45,7 +45,7 @@ static void limits_apply_at_once(void **state) {
   assert_text(second, "pending.reason", "OUTGOING_LIMIT");
   reload(bb, "MaxOutgoing=2\n", "at most 2 migrations at a time");
   bb_await_phase(bb, text_of(second, "id"), "migrating");
-  /* The connection of before serves on. */
+  /* The old connection keeps working. */
   assert_int_equal(number_of(client_call(client, "GetNode", NULL), "max_outgoing"), 2);
 }
 
@@ -65,7 +65,7 @@ static void targets_and_policies_apply_at_once(void **state) {
   assert_text(job, "target.libvirt_uri", uri);
   assert_text(job, "policy_matched", "gold");
   assert_int_equal(number_of(job, "policy.max_downtime_ms"), 77);
-  /* What was accepted before keeps what it had. */
+  /* Accepted jobs keep what they had. */
   reload(bb, "[Policy]\nMaxDowntime=55ms\n[Agent]\nMaxOutgoing=5\n", "at most 5 migrations at a time");
   assert_int_equal(number_of(client_get(client, text_of(first, "id")), "policy.max_downtime_ms"), 300);
 }
@@ -75,10 +75,10 @@ static const struct Bad {
   const char *line;
   const char *said;
 } bads[] = {
-    {"a key that is none", "MaxOutgoin=4\n", ": there is no MaxOutgoin= in [Agent]"},
-    {"a value that is none", "MaxOutgoing=many\n",
+    {"an unknown key", "MaxOutgoin=4\n", ": there is no MaxOutgoin= in [Agent]"},
+    {"an invalid value", "MaxOutgoing=many\n",
      ": MaxOutgoing= takes a whole number from 1 to 1000, not \"many\""},
-    {"a section that is none", "[Agnet]\n", ": there is no section [Agnet]"},
+    {"an unknown section", "[Agnet]\n", ": there is no section [Agnet]"},
     {"goals that exclude each other", "[Policy x]\nAllowPostCopy=yes\nTunnelled=yes\n",
      ": [Policy x]: a tunnelled stream"},
 };
@@ -93,7 +93,7 @@ static unsigned lines_of(const char *path) {
   return n;
 }
 
-/* Not even what is good in it holds. */
+/* Not even its good parts apply. */
 static void a_bad_file_keeps_the_old_one(void **state) {
   Bb *bb = *state;
   const struct Bad *row = bb->row;
@@ -117,7 +117,7 @@ static void an_unreadable_file_keeps_the_old_one(void **state) {
   assert_int_equal(kill(bb->pid, SIGHUP), 0);
   await_log(bb, "the configuration stays as it was: ");
   assert_int_equal(number_of(client_call(client, "GetNode", NULL), "max_outgoing"), 3);
-  /* And once it is good again it holds. */
+  /* Once it is good again, it applies. */
   reload(bb, "[Agent]\nMaxOutgoing=4\n", "at most 4 migrations at a time");
   assert_int_equal(number_of(client_call(client, "GetNode", NULL), "max_outgoing"), 4);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Start: what is acknowledged is on the disk, is done once, and whatever cannot be has its named error. */
+/* Start: an acknowledged job is on disk and is done once, and an invalid call gets its named error. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -53,7 +53,7 @@ static void the_same_key_gives_the_same_job(void **state) {
   assert_text(again, "job.request_key", "key 1");
   bb_await_phase(bb, text_of(first, "job.id"), "succeeded");
 
-  /* Also when it is over, and although the domain is not here any more. */
+  /* Even after it has ended, and although the domain has left. */
   again = client_call(client, "Start", with_key(bb_start_parameters(bb, "vm1"), "key 1"));
   assert_true(json_is_false(json_object_get(again, "created")));
   assert_text(again, "job.id", text_of(first, "job.id"));
@@ -154,7 +154,7 @@ static void a_second_start_for_the_domain_names_the_first(void **state) {
   error = client_refused(client, "Start", bb_start_parameters(bb, "vm1"), "DomainBusy");
   assert_text(error, "job", text_of(job, "id"));
 
-  /* By its UUID it is the same domain. */
+  /* The UUID names the same domain. */
   parameters = bb_start_parameters(bb, text_of(job, "domain.uuid"));
   client_refused(client, "Start", parameters, "DomainBusy");
 }
@@ -177,7 +177,7 @@ static void a_domain_can_migrate_again_once_its_job_has_ended(void **state) {
   assert_text(client_get(client, "vm1"), "id", text_of(second, "id"));
 }
 
-/* --- what cannot be --- */
+/* --- invalid calls --- */
 
 typedef struct Refusal {
   const char *name;
@@ -199,10 +199,10 @@ static const Refusal refusals[] = {
     {"policy value of the wrong type",
      "{\"domain\":\"vm1\",\"target\":\"%s\",\"policy\":{\"max_downtime_ms\":\"1\"}}", "InvalidParameter",
      "parameter", "policy.max_downtime_ms"},
-    {"policy value that is not whole",
+    {"policy value that is not a whole number",
      "{\"domain\":\"vm1\",\"target\":\"%s\",\"policy\":{\"max_downtime_ms\":1.5}}", "InvalidParameter",
      "parameter", "policy.max_downtime_ms"},
-    {"policy value of no enum", "{\"domain\":\"vm1\",\"target\":\"%s\",\"policy\":{\"tls\":\"perhaps\"}}",
+    {"unknown enum value", "{\"domain\":\"vm1\",\"target\":\"%s\",\"policy\":{\"tls\":\"perhaps\"}}",
      "InvalidParameter", "parameter", "policy.tls"},
     {"policy value below its range",
      "{\"domain\":\"vm1\",\"target\":\"%s\",\"policy\":{\"max_throttle_pct\":0}}", "InvalidPolicy", "key",
@@ -286,7 +286,7 @@ static void a_configured_target_and_policy_are_used_by_name(void **state) {
   assert_int_equal(number_of(job, "policy.max_throttle_pct"), 80);
 }
 
-/* What only the checks of both ends can find is a job that failed with its cause. */
+/* What only the checks of both ends can find becomes a job that failed with its cause. */
 typedef struct Failure {
   const char *name;
   void (*arrange)(Bb *bb);
@@ -320,11 +320,11 @@ static void migrate_denied(Bb *bb) {
 
 static const Failure failures[] = {
     {"the target does not answer", target_away, "b", NULL, "TARGET_UNREACHABLE"},
-    {"the target is no host at all", nothing, "nowhere", NULL, "TARGET_UNREACHABLE"},
+    {"the target does not exist", nothing, "nowhere", NULL, "TARGET_UNREACHABLE"},
     {"the target is this host", nothing, "a", NULL, "SAME_HOST"},
     {"the domain runs at the target already", there_already, "b", NULL, "DOMAIN_EXISTS_AT_TARGET"},
     {"the domain does not run", shut_off, "b", NULL, "DOMAIN_NOT_RUNNING"},
-    {"post-copy with a device of the host", passthrough, "b", "{\"allow_post_copy\":true}",
+    {"post-copy with a passthrough device", passthrough, "b", "{\"allow_post_copy\":true}",
      "POLICY_CONFLICT"},
     {"libvirt refuses", migrate_denied, "b", NULL, "REFUSED"},
 };
@@ -344,7 +344,7 @@ static void test_failure(void **state) {
   job = client_call(bb_connect(bb), "Start", parameters);
   job = bb_await_phase(bb, text_of(job, "job.id"), "failed");
   assert_text(job, "failure.cause", failure->cause);
-  /* What did not run when it was looked at is not said to run. */
+  /* The job does not claim that a domain runs which did not. */
   assert_text(job, "result.running_at",
               strcmp(failure->cause, "DOMAIN_NOT_RUNNING") == 0 ? "unknown" : "source");
   assert_events_whole(job);

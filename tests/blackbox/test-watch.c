@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Those who follow: slow ones, many, ones that leave. */
+/* Watchers: slow ones, many, ones that disconnect. */
 #include "tests/blackbox/harness.h"
 
 #include <poll.h>
@@ -43,7 +43,7 @@ static void a_slow_reader_gets_the_last_state(void **state) {
   bb_await_phase(bb, text_of(job, "id"), "migrating");
   bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
 
-  /* Far more than the socket holds, all of it changes of state. */
+  /* Far more than the socket holds, all of them changes of state. */
   for (int i = 1; i <= 300; i++)
     client_call(bb_connect(bb), "Tune",
                 json_pack("{ss s{si}}", "job", "vm1", "policy", "progress_timeout_s", 1000 + i));
