@@ -167,7 +167,7 @@ test_tls() {
     is "... which fails a job before anything moves" "$(job a plain '[.phase, .failure.cause, .started_usec_realtime] | tostring')" \
         '["failed","REFUSED",null]'
     : >"$dir/tls/ca-cert.pem"
-    is "... if this node has some, the target may still have none" "$(blockers plain -o tls=require)" ""
+    is "... with a directory that has some, it is the target that may have none" "$(blockers plain -o tls=require)" ""
     ok "... and that is a warning" shows TLS_UNSEEN "Whether the other host has"
 }
 

@@ -10,7 +10,7 @@ meson               | build | the build system
 ninja-build         | build | runs the build files from meson
 gcc                 | build | also brings the sanitizers
 libc6-dev           | build | headers
-binutils            | build | nm: which functions core calls
+binutils            | build | nm: what the core calls
 pkg-config          | build | finds the libraries below
 python3             | build | embeds the interface file
 libglib2.0-dev      | build | main loop, threads, containers
@@ -32,9 +32,9 @@ polkitd             | test  | libvirt asks it who may connect
 socat               | test  | raw bytes to a socket
 openssl             | test  | certificates for TLS
 qemu-utils          | test  | disks with a backing file
-bc                  | test  | arithmetic with fractions
-gdb                 | test  | stacks of hung processes
-git                 | test  | lists the files of the checkout
+bc                  | test  | sums with a fraction
+gdb                 | test  | stacks of what hangs
+git                 | test  | which files are ours
 clang-format        | test  | style
 cppcheck            | test  | style
 shellcheck          | test  | style
