@@ -3,15 +3,13 @@
 #pragma once
 
 #include "agent/job/jobs.h"
+#include "agent/job/recordformat.h"
 #include "proto/server.h"
 
 #include <glib.h>
 #include <jansson.h>
 
 typedef struct Drains Drains;
-
-/* The id of its record, among those of the jobs. */
-#define DRAIN_RECORD_ID "drain"
 
 /* The one of this agent: under way, or the last one. */
 typedef struct Drain Drain;

@@ -2,6 +2,7 @@
 /* Is this node cordoned: does it take no new work? Kept on stable storage. */
 #pragma once
 
+#include "agent/job/recordformat.h"
 #include "agent/job/store.h"
 #include "proto/server.h"
 
@@ -10,9 +11,6 @@
 #include <stdbool.h>
 
 typedef struct Node Node;
-
-/* The id of its record, among those of the jobs. */
-#define CORDON_RECORD_ID "node"
 
 /* All zero: it is not. */
 typedef struct Cordon {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Clients of a daemon of a test's own, and what they follow. */
+/* The clients of a test's daemon, and how they follow jobs. */
 #include "tests/blackbox/harness.h"
 
 #include <grp.h>
@@ -36,7 +36,7 @@ void client_send(Client *client, const char *method, json_t *parameters, Varlink
     fail_msg("%s: %s", method, error->message);
 }
 
-/* Splits "io.handoffd.Agent.Get" at its last dot; NULL: an interface that is not ours to judge. */
+/* Splits "io.handoffd.Agent.Get" at its last dot; NULL: an interface that is not ours to check. */
 static const VarlinkInterface *interface_of(Bb *bb, const char *full, const char **ret_member) {
   const char *dot = strrchr(full, '.');
   g_autofree char *name = g_strndup(full, (gsize)(dot - full));
@@ -78,7 +78,7 @@ json_t *client_receive(Client *client, char **ret_error, bool *ret_continues) {
     bb_print_log(client->bb);
     fail_msg("%s: %s", method ? method : "no call", error->message);
   }
-  /* Who is turned away is told so before any call. */
+  /* A client that is turned away gets an error before any call. */
   check_answer(client->bb, method ? method : "", &reply);
   if (!reply.continues)
     g_free(g_queue_pop_head(&client->asked));

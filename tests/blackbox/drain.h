@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A drain, followed: for the tests of drains. */
+/* For the tests of drains: follows a drain. */
 #pragma once
 
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
 
-/* --- a drain, followed --- */
+/* --- following a drain --- */
 
 typedef struct Follow {
   Client *client;
@@ -16,7 +16,7 @@ typedef struct Follow {
   bool over;
 } Follow;
 
-/* A drain that goes nowhere may still have news. */
+/* A drain that makes no progress may still send replies. */
 #define FOLLOW_S 60
 
 static inline json_t *targets_of(Bb *bb, const char *hosts) {
@@ -35,7 +35,7 @@ static inline json_t *drain_parameters(Bb *bb, const char *hosts, const char *re
                    policy);
 }
 
-/* Takes the next reply. Each has those that changed; together they are what the counts say. */
+/* Takes the next reply. Each has the domains that changed; together they match the counts. */
 static inline void follow_next(Follow *follow) {
   json_t *reply, *guest;
   bool continues;
@@ -121,14 +121,14 @@ static inline void assert_counts(const Follow *follow, const char *expected) {
   assert_string_equal(text->str, expected);
 }
 
-/* To its end, which is this. */
+/* Follows it to its end, which must be this. */
 static inline void assert_ends(Follow *follow, const char *state, const char *counts) {
   await_end(follow);
   assert_text(follow->status, "state", state);
   assert_counts(follow, counts);
 }
 
-/* It moves, and libvirt has numbers of it. */
+/* Waits until it migrates and libvirt has job statistics. */
 static inline void await_numbers(Bb *bb, Follow *follow, const char *name) {
   await_guest(follow, name, "moving");
   bb_await(bb, text_of(guest_of(follow, name), "job"), bb_has_numbers, NULL);
@@ -136,7 +136,7 @@ static inline void await_numbers(Bb *bb, Follow *follow, const char *name) {
 
 /* --- the agent --- */
 
-/* Its moves do not end before bb_link_fast(). */
+/* Its migrations do not end before bb_link_fast(). */
 static inline Follow drain_slowly(Bb *bb) {
   bb_start(bb);
   bb_link_slow(bb);
@@ -186,7 +186,7 @@ static inline json_t *jobs_of(Bb *bb) {
   return json_object_get(client_call(bb_connect(bb), "List", NULL), "jobs");
 }
 
-/* How many of them moved at once, at most. */
+/* The most that migrated at the same time. */
 static inline int most_at_once(Bb *bb) {
   json_t *jobs = jobs_of(bb), *a, *b;
   int most = 0;
@@ -208,7 +208,7 @@ static inline int most_at_once(Bb *bb) {
   return most;
 }
 
-/* Each domain that moved did so by one job, which is of this drain. */
+/* Each domain that migrated did so by one job, which belongs to this drain. */
 static inline void assert_one_job_each(Bb *bb, const char *drain_id) {
   g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
   json_t *jobs = jobs_of(bb), *job;

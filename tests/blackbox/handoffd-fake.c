@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* handoffd as it is, but for the hypervisor: that is scripted. For tests and measurements. */
+/* The real handoffd with a scripted hypervisor. For tests and measurements. */
 #include "agent/daemon/daemon.h"
 #include "tests/fake/fake-driver.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A daemon of a test's own.
+/* A daemon for each test.
  *
- * Nothing here sleeps: the daemon says READY=1 on a socket of ours when it serves, its end is a pidfd that becomes
- * readable, its state comes by answers and streams. Whatever is waited for has a bound. */
+ * Nothing here sleeps: the daemon says READY=1 on our socket when it serves, its exit makes a pidfd readable, and its
+ * state comes in replies and streams. Every wait has a bound. */
 #include "tests/blackbox/harness.h"
 
 #include "proto/interface.h"
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The leak checker looks at the end of main(). */
+/* The leak checker runs at the end of main(). */
 #ifdef BB_SANITIZED
 #define BB_LAST_SIGNAL SIGTERM
 #else
@@ -40,7 +40,7 @@ static const char service_interface[] =
     "error PermissionDenied ()\n"
     "error ExpectedMore ()\n";
 
-/* By the default a guest as small as these has a deadline of seconds, too few for a busy machine. */
+/* The default deadline of such a small guest is a few seconds, too short for a busy machine. */
 static const char config_head[] = "[Policy]\n"
                                   "completion_timeout_s_per_gib=10000\n"
                                   "[Agent]\n"
@@ -130,7 +130,7 @@ void bb_print_log(Bb *bb) {
       fprintf(stderr, "# %s\n", *line);
 }
 
-/* What a sanitizer or GLib complains of in the daemon is a failure of the test, whatever the answers were. */
+/* If a sanitizer or GLib complains in the daemon, the test fails, whatever the replies were. */
 static bool log_is_clean(const char *path) {
   static const char *const complaints[] = {"Sanitizer", "runtime error:", "-CRITICAL **", "-WARNING **"};
   g_autofree char *text = NULL;
@@ -253,7 +253,7 @@ static void run_daemon(Bb *bb, const char *notify_path) {
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   setenv("NOTIFY_SOCKET", notify_path, 1);
-  /* This machine's logind is none of ours. */
+  /* Not this machine's logind. */
   setenv("DBUS_SYSTEM_BUS_ADDRESS", bus, 1);
   setenv("FAKE_CLOCK", clock, 1);
   setenv("FAKE_CONTROL", bb->control, 1);
@@ -267,7 +267,7 @@ static void run_daemon(Bb *bb, const char *notify_path) {
   _exit(127);
 }
 
-/* The daemon has the file mapped: it is changed in place. */
+/* Changed in place, because the daemon has the file mapped. */
 void bb_set_clock(Bb *bb, int64_t offset_s) {
   g_autofree char *path = g_build_filename(bb->directory, "clock", NULL);
   int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the tests of leases have in common. Node a is ours, as ever; guests come from b. */
+/* Common to the tests of leases. Node a is ours, as always; guests come from b. */
 #pragma once
 
 #include "tests/blackbox/harness.h"
@@ -41,7 +41,7 @@ static inline json_t *prepare_for(Bb *bb, Client *client, const char *domain, in
   return json_object_get(client_call(client, "Prepare", parameters), "job");
 }
 
-/* Somebody at b moves it here, or ends that. */
+/* Somebody at b migrates it here, or aborts that. */
 static inline void migrate(Bb *bb, const char *domain) {
   bb_set_domain(bb, domain, "migrate_to", json_string("a"));
 }
@@ -50,7 +50,7 @@ static inline void cancel(Bb *bb, const char *domain) {
   bb_set_domain(bb, domain, "migrate_to", NULL);
 }
 
-/* With a lease, and so far that it is on its way and does not arrive before bb_link_fast(). Returns its job. */
+/* With a lease: brings it so far that it is migrating and does not arrive before bb_link_fast(). Returns its job. */
 static inline json_t *let_come(Bb *bb, Client *client, const char *domain) {
   json_t *job = prepare(bb, client, domain);
 
@@ -59,7 +59,7 @@ static inline json_t *let_come(Bb *bb, Client *client, const char *domain) {
   return bb_await_phase(bb, text_of(job, "id"), "migrating");
 }
 
-/* The first job that there is. */
+/* Waits for the first job. */
 static inline json_t *await_job(Client *client) {
   gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
   json_t *job;

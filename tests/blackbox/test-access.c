@@ -20,8 +20,8 @@ typedef struct Row {
 static const Row rows[] = {
     {"nothing is public", "PublicRead=none\n", false, false},
     {"the node is public", "PublicRead=node\n", true, false},
-    {"the node is public where nothing is said", "", true, false},
-    {"all is public to read", "PublicRead=all\n", true, true},
+    {"the node is public by default", "", true, false},
+    {"everything is public to read", "PublicRead=all\n", true, true},
 };
 
 static void expect(Client *client, const char *method, json_t *parameters, bool allowed,
@@ -32,7 +32,7 @@ static void expect(Client *client, const char *method, json_t *parameters, bool 
     client_refused(client, method, parameters, allowed ? otherwise : DENIED);
 }
 
-static void somebody_may_read_what_is_public_and_change_nothing(void **state) {
+static void anybody_may_read_what_is_public_and_change_nothing(void **state) {
   Bb *bb = *state;
   const Row *row = bb->row;
   Client *somebody;
@@ -51,7 +51,7 @@ static void somebody_may_read_what_is_public_and_change_nothing(void **state) {
   expect(somebody, "Start", bb_start_parameters(bb, "vm2"), false, NULL);
   expect(somebody, "Abort", json_pack("{ss}", "job", "vm1"), false, NULL);
   expect(somebody, "Tune", json_pack("{ss s{}}", "job", "vm1", "policy"), false, NULL);
-  /* Nor does it learn by the form of a call whether it would have been a good one. */
+  /* Nor does it learn whether the call would have been valid. */
   expect(somebody, "Start", json_pack("{ss}", "nonsense", "vm2"), false, NULL);
   if (!row->jobs) {
     g_autofree char *error = NULL;
@@ -64,7 +64,7 @@ static void somebody_may_read_what_is_public_and_change_nothing(void **state) {
   bb_await_phase(bb, text_of(job, "id"), "migrating");
 }
 
-static void a_member_of_the_group_may_do_all(void **state) {
+static void a_member_of_the_group_may_do_everything(void **state) {
   Bb *bb = *state;
   Client *member;
   json_t *job;
@@ -78,7 +78,7 @@ static void a_member_of_the_group_may_do_all(void **state) {
   client_call(member, "List", NULL);
 }
 
-static void the_group_counts_also_as_the_first_one(void **state) {
+static void the_group_counts_as_primary_group_too(void **state) {
   Bb *bb = *state;
 
   bb_configure(bb, "Group=daemon\n");
@@ -117,9 +117,9 @@ int main(void) {
   nobody_uid = nobody->pw_uid;
   nobody_gid = nobody->pw_gid;
   daemon_gid = group->gr_gid;
-  TESTS_ADD_ROWS(&tests, somebody_may_read_what_is_public_and_change_nothing, rows);
-  TESTS_ADD(&tests, a_member_of_the_group_may_do_all);
-  TESTS_ADD(&tests, the_group_counts_also_as_the_first_one);
+  TESTS_ADD_ROWS(&tests, anybody_may_read_what_is_public_and_change_nothing, rows);
+  TESTS_ADD(&tests, a_member_of_the_group_may_do_everything);
+  TESTS_ADD(&tests, the_group_counts_as_primary_group_too);
   TESTS_ADD(&tests, another_group_does_not_count);
   TESTS_ADD(&tests, without_such_a_group_only_root_may);
   return bb_run(&tests, "access");

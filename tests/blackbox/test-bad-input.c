@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What no client should send: each gets its named error or loses its connection, and the daemon serves on. */
+/* Bad input: each case gets its named error or loses its connection, and the daemon keeps serving. */
 #include "tests/blackbox/harness.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static void assert_serves(Bb *bb) {
   client_close(client);
 }
 
-/* Sends until all is gone or the other side will have no more. */
+/* Sends until everything is sent or the other side accepts no more. */
 static bool send_all(int fd, const char *data, size_t size) {
   while (size > 0) {
     ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
@@ -47,11 +47,11 @@ static const Raw raws[] = {
     {"JSON that breaks off", RAW("{\"method\":\"io.handoffd.Agent.GetNode\"\0"), NULL},
     {"JSON that is no object", RAW("[1]\0"), NULL},
     {"a name twice", RAW("{\"method\":\"a.b.C\",\"method\":\"a.b.D\"}\0"), NULL},
-    {"bytes that are no UTF-8", RAW("{\"method\":\"\xff\xfe\"}\0"), NULL},
+    {"invalid UTF-8", RAW("{\"method\":\"\xff\xfe\"}\0"), NULL},
     {"no method", RAW("{\"parameters\":{}}\0"), NULL},
-    {"parameters that are no object", RAW("{\"method\":\"io.handoffd.Agent.GetNode\",\"parameters\":[]}\0"),
-     NULL},
-    {"an integer that no variable holds",
+    {"parameters that are not an object",
+     RAW("{\"method\":\"io.handoffd.Agent.GetNode\",\"parameters\":[]}\0"), NULL},
+    {"an integer that overflows",
      RAW("{\"method\":\"io.handoffd.Agent.Get\",\"parameters\":{\"job\":99999999999999999999}}\0"),
      "InvalidParameter", "parameter", "job"},
     {"unknown interface", RAW("{\"method\":\"com.example.Nothing.Do\"}\0"), "InterfaceNotFound", "interface",
@@ -61,14 +61,14 @@ static const Raw raws[] = {
     {"unknown field",
      RAW("{\"method\":\"io.handoffd.Agent.Get\",\"parameters\":{\"job\":\"x\",\"jbo\":1}}\0"),
      "InvalidParameter", "parameter", "jbo"},
-    {"a stream that is not asked for as one",
-     RAW("{\"method\":\"io.handoffd.Agent.Watch\",\"parameters\":{}}\0"), "ExpectedMore", NULL, NULL},
-    {"a phase that is none",
+    {"a stream without more", RAW("{\"method\":\"io.handoffd.Agent.Watch\",\"parameters\":{}}\0"),
+     "ExpectedMore", NULL, NULL},
+    {"an unknown phase",
      RAW("{\"method\":\"io.handoffd.Agent.List\",\"parameters\":{\"phases\":[\"pending\",\"lost\"]}}\0"),
      "InvalidParameter", "parameter", "phases[1]"},
     {"unknown job", RAW("{\"method\":\"io.handoffd.Agent.Get\",\"parameters\":{\"job\":\"0123\"}}\0"),
      "NoSuchJob", "job", "0123"},
-    {"a job that is no text to find one by",
+    {"an invalid name of a job",
      RAW("{\"method\":\"io.handoffd.Agent.Abort\",\"parameters\":{\"job\":\"\"}}\0"), "NoSuchJob", "job", ""},
 };
 
@@ -118,7 +118,7 @@ static void a_message_of_17_mib(void **state) {
   assert_serves(bb);
 }
 
-static void half_a_message_and_silence_keeps_nobody_else_from_being_served(void **state) {
+static void half_a_message_does_not_block_other_clients(void **state) {
   enum { SILENT = 50 };
   static const char half[] = "{\"method\":\"io.handoffd.Agent.GetN";
   static const char rest[] = "ode\"}";
@@ -138,7 +138,7 @@ static void half_a_message_and_silence_keeps_nobody_else_from_being_served(void 
   client_receive(clients[7], NULL, NULL);
 }
 
-static void a_message_byte_by_byte(void **state) {
+static void a_message_sent_byte_by_byte_is_answered(void **state) {
   static const char message[] = "{\"method\":\"io.handoffd.Agent.GetNode\"}";
   Bb *bb = *state;
   Client *client;
@@ -173,7 +173,7 @@ static void pipelined_calls_are_answered_in_order(void **state) {
   }
 }
 
-static void a_client_that_never_reads_its_answers(void **state) {
+static void a_client_that_never_reads_its_replies_delays_nobody(void **state) {
   static const char call[] = "{\"method\":\"io.handoffd.Agent.GetNode\"}";
   Bb *bb = *state;
   Client *client;
@@ -182,7 +182,7 @@ static void a_client_that_never_reads_its_answers(void **state) {
   bb_start(bb);
   client = bb_connect(bb);
   fd = varlink_client_get_fd(client->varlink);
-  /* Until the daemon reads no more, since it cannot get rid of its answers. */
+  /* Until the daemon stops reading, because it cannot send its replies. */
   for (int full = 0; full < 3;) {
     struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
 
@@ -194,7 +194,7 @@ static void a_client_that_never_reads_its_answers(void **state) {
   assert_serves(bb);
 }
 
-static void a_oneway_call_is_done_and_not_answered(void **state) {
+static void a_oneway_call_is_executed_and_not_answered(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -221,7 +221,7 @@ static int connect_raw(Bb *bb) {
   return fd;
 }
 
-/* Of one user 1,024 are served; the others are told, and lose nothing but their connection. */
+/* 1,024 connections of one user are served; the others get an error, and lose only their connection. */
 static void five_thousand_connections(void **state) {
   enum { CONNECTIONS = 5000, SERVED = 1024 };
   struct rlimit limit = {CONNECTIONS + 100, CONNECTIONS + 100};
@@ -254,7 +254,7 @@ static void five_thousand_connections(void **state) {
   for (int i = 0; i < SERVED - 1; i++)
     client_call(clients[i], "GetNode", NULL);
 
-  /* Room is made by those who leave. */
+  /* Clients that disconnect make room. */
   for (int i = 0; i < CONNECTIONS; i++)
     client_close(clients[i]);
   client_call(early, "GetNode", NULL);
@@ -267,11 +267,11 @@ int main(void) {
   TESTS_ADD_ROWS(&tests, test_raw, raws);
   TESTS_ADD(&tests, a_flood_of_nuls);
   TESTS_ADD(&tests, a_message_of_17_mib);
-  TESTS_ADD(&tests, half_a_message_and_silence_keeps_nobody_else_from_being_served);
-  TESTS_ADD(&tests, a_message_byte_by_byte);
+  TESTS_ADD(&tests, half_a_message_does_not_block_other_clients);
+  TESTS_ADD(&tests, a_message_sent_byte_by_byte_is_answered);
   TESTS_ADD(&tests, pipelined_calls_are_answered_in_order);
-  TESTS_ADD(&tests, a_client_that_never_reads_its_answers);
-  TESTS_ADD(&tests, a_oneway_call_is_done_and_not_answered);
+  TESTS_ADD(&tests, a_client_that_never_reads_its_replies_delays_nobody);
+  TESTS_ADD(&tests, a_oneway_call_is_executed_and_not_answered);
   TESTS_ADD(&tests, five_thousand_connections);
   return bb_run(&tests, "bad input");
 }

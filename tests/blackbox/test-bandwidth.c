@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* MaxBandwidth= is shared by what runs: who has how much of it when, what libvirt is told, and who waits for it. */
+/* Running jobs share MaxBandwidth=: how much each gets and when, what libvirt is told, and which jobs wait for it. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
 
 #define MIB (INT64_C(1) << 20)
 
-/* What the hypervisor was told of a running migration; 0: it has none. */
+/* The limit that the hypervisor has for a running migration; 0: none. */
 static json_int_t limit_of(Bb *bb, const char *domain, const char *key) {
   json_t *job = json_object_get(bb_truth(bb, domain), "job");
 
@@ -33,7 +33,7 @@ static json_t *await_share(Bb *bb, json_t *job, int mib) {
   return bb_await(bb, text_of(job, "id"), has_share, &mib);
 }
 
-/* Begun, and at its stream. */
+/* Starts it and waits until bytes flow. */
 static json_t *start_moving(Client *client, const char *domain, json_t *policy) {
   json_t *job = client_start(client, domain, policy);
 
@@ -53,7 +53,7 @@ static void abort_job(Client *client, json_t *job) {
 
 /* --- shares come and go --- */
 
-static void two_have_a_half_each(void **state) {
+static void two_jobs_get_half_each(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=2\nMaxBandwidth=64M\n");
   json_t *first = start_moving(client, "vm1", NULL), *second;
@@ -77,7 +77,7 @@ static void two_have_a_half_each(void **state) {
   assert_events_whole(second);
 }
 
-/* Of all that move, as of one moment. */
+/* Of all running migrations, at one moment. */
 static json_int_t sum_of_limits(Bb *bb) {
   g_autofree char *path = g_strconcat(bb->control, ".state", NULL);
   json_t *root = bb_keep(bb, json_load_file(path, 0, NULL)), *domain;
@@ -109,7 +109,7 @@ static void a_lower_limit_is_set_before_a_higher_one(void **state) {
   assert_true(settled);
   for (int i = 0; i < 3; i++)
     await_share(bb, jobs[i], 20);
-  /* And when one goes. */
+  /* And when one ends. */
   abort_job(client, jobs[1]);
   for (until = g_get_monotonic_time() + BB_PATIENCE_MS * 1000; limit_of(bb, "vm3", "bandwidth") != 30;) {
     assert_true(sum_of_limits(bb) <= 60);
@@ -118,7 +118,7 @@ static void a_lower_limit_is_set_before_a_higher_one(void **state) {
   }
 }
 
-static void its_own_limit_leaves_the_rest_to_others(void **state) {
+static void a_job_with_its_own_limit_leaves_the_rest_to_others(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=2\nMaxBandwidth=64M\n");
   json_t *first = start_moving(client, "vm1", json_pack("{sI}", "bandwidth_bytes_per_s", 8 * MIB));
@@ -126,7 +126,7 @@ static void its_own_limit_leaves_the_rest_to_others(void **state) {
 
   await_share(bb, first, 8);
   await_share(bb, second, 56);
-  /* And when it is tuned, that is for both. */
+  /* And a new limit is for both. */
   client_call(
       client, "Tune",
       json_pack("{ss s{sI}}", "job", text_of(first, "id"), "policy", "bandwidth_bytes_per_s", 20 * MIB));
@@ -136,7 +136,7 @@ static void its_own_limit_leaves_the_rest_to_others(void **state) {
   await_limit(bb, "vm2", "bandwidth", 44);
 }
 
-static void post_copy_has_the_same_share(void **state) {
+static void post_copy_gets_the_same_share(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=2\nMaxBandwidth=64M\n");
   json_t *first = start_moving(
@@ -146,14 +146,14 @@ static void post_copy_has_the_same_share(void **state) {
   await_share(bb, first, 32);
   await_limit(bb, "vm1", "post_copy_bandwidth", 4);
   await_limit(bb, "vm2", "post_copy_bandwidth", 32);
-  /* Once there, its own limit is the lower one, and the other has the rest. */
+  /* In post-copy its own limit is the lower one, and the other job gets the rest. */
   client_call(client, "Complete", json_pack("{ss ss}", "job", text_of(first, "id"), "by", "post_copy"));
   await_share(bb, first, 4);
   await_share(bb, second, 60);
   await_limit(bb, "vm2", "post_copy_bandwidth", 60);
 }
 
-static void copied_disks_have_the_part_of_one_place(void **state) {
+static void copied_disks_get_the_share_of_one_slot(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *first, *second;
@@ -172,9 +172,9 @@ static void copied_disks_have_the_part_of_one_place(void **state) {
   assert_int_equal(limit_of(bb, "vm1", "bandwidth"), 16);
 }
 
-/* --- libvirt does not do as it is told --- */
+/* --- libvirt refuses a limit --- */
 
-static void a_refused_limit_counts_as_it_was(void **state) {
+static void after_a_refused_limit_the_old_one_counts(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=3\nMaxBandwidth=64M\n");
   json_t *first = start_moving(client, "vm1", NULL), *second, *third;
@@ -207,7 +207,7 @@ static bool waits_for_bandwidth(json_t *job, gconstpointer data) {
   return reason && strcmp(json_string_value(reason), "BANDWIDTH_LIMIT") == 0;
 }
 
-static void without_a_share_it_goes_back_to_the_queue(void **state) {
+static void a_job_without_a_share_goes_back_to_the_queue(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=2\nMaxBandwidth=64M\nPrepareTimeout=1s\n");
   json_t *first = start_moving(client, "vm1", NULL), *second;
@@ -227,7 +227,7 @@ static void without_a_share_it_goes_back_to_the_queue(void **state) {
 
 /* --- who waits for it --- */
 
-static void what_a_guest_needs_is_not_given_away(void **state) {
+static void bandwidth_that_a_guest_needs_is_not_given_away(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *first, *second;
@@ -250,9 +250,9 @@ static void what_a_guest_needs_is_not_given_away(void **state) {
   await_share(bb, second, 64);
 }
 
-/* --- over a restart --- */
+/* --- across a restart --- */
 
-static void after_a_restart_limits_are_set_anew(void **state) {
+static void after_a_restart_limits_are_set_again(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=3\nMaxBandwidth=60M\n");
   json_t *first = start_moving(client, "vm1", NULL), *second = start_moving(client, "vm2", NULL), *third;
@@ -274,14 +274,14 @@ static void after_a_restart_limits_are_set_anew(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, two_have_a_half_each);
+  TESTS_ADD(&tests, two_jobs_get_half_each);
   TESTS_ADD(&tests, a_lower_limit_is_set_before_a_higher_one);
-  TESTS_ADD(&tests, its_own_limit_leaves_the_rest_to_others);
-  TESTS_ADD(&tests, post_copy_has_the_same_share);
-  TESTS_ADD(&tests, copied_disks_have_the_part_of_one_place);
-  TESTS_ADD(&tests, a_refused_limit_counts_as_it_was);
-  TESTS_ADD(&tests, without_a_share_it_goes_back_to_the_queue);
-  TESTS_ADD(&tests, what_a_guest_needs_is_not_given_away);
-  TESTS_ADD(&tests, after_a_restart_limits_are_set_anew);
+  TESTS_ADD(&tests, a_job_with_its_own_limit_leaves_the_rest_to_others);
+  TESTS_ADD(&tests, post_copy_gets_the_same_share);
+  TESTS_ADD(&tests, copied_disks_get_the_share_of_one_slot);
+  TESTS_ADD(&tests, after_a_refused_limit_the_old_one_counts);
+  TESTS_ADD(&tests, a_job_without_a_share_goes_back_to_the_queue);
+  TESTS_ADD(&tests, bandwidth_that_a_guest_needs_is_not_given_away);
+  TESTS_ADD(&tests, after_a_restart_limits_are_set_again);
   return bb_run(&tests, "bandwidth");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who asked is kept with every job, and told. */
+/* Every job keeps its caller, and shows it. */
 #include "tests/blackbox/drain.h"
 #include "tests/blackbox/lease.h"
 
@@ -32,7 +32,7 @@ static char *show(Bb *bb, const char *job) {
   return text;
 }
 
-static void it_is_kept_with_a_start(void **state) {
+static void a_started_job_keeps_its_caller(void **state) {
   Bb *bb = *state;
   g_autofree char *shown = NULL, *said = NULL;
   json_t *job;
@@ -54,7 +54,7 @@ static void it_is_kept_with_a_start(void **state) {
   assert_is_me(bb_await_phase(bb, text_of(job, "id"), "succeeded"));
 }
 
-static void it_is_the_one_who_asked_first(void **state) {
+static void a_repeated_start_keeps_the_first_caller(void **state) {
   Bb *bb = *state;
   const struct passwd *nobody = getpwnam("nobody");
   g_autofree char *group = g_strdup_printf("Group=%s\n", "nogroup");
@@ -75,7 +75,7 @@ static void it_is_the_one_who_asked_first(void **state) {
   assert_int_equal(number_of(again, "caller.uid"), nobody->pw_uid);
 }
 
-static void it_is_kept_with_a_lease(void **state) {
+static void a_lease_keeps_its_caller(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -86,7 +86,7 @@ static void it_is_kept_with_a_lease(void **state) {
   assert_is_me(client_get(bb_connect(bb), text_of(job, "id")));
 }
 
-static void nobody_asked_for_what_came_by_itself(void **state) {
+static void an_unannounced_arrival_has_no_caller(void **state) {
   Bb *bb = *state;
   Client *client = lease_start(bb);
 
@@ -98,8 +98,8 @@ static bool is_of_drain(json_t *job, const char *drain) {
   return g_strcmp0(json_string_value(json_object_get(job, "drain")), drain) == 0;
 }
 
-/* Those that are begun after a restart are of the same caller. */
-static void the_jobs_of_a_drain_are_of_who_drains(void **state) {
+/* Jobs started after a restart have the same caller. */
+static void the_jobs_of_a_drain_have_its_caller(void **state) {
   static const char *const guests[] = {"vm1", "vm2", "vm3", "vm4"};
   Bb *bb = *state;
   Follow follow;
@@ -127,7 +127,7 @@ static void the_jobs_of_a_drain_are_of_who_drains(void **state) {
   }
 }
 
-static void who_aborts_is_told_by_name(void **state) {
+static void an_abort_names_its_caller(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client;
@@ -145,11 +145,11 @@ static void who_aborts_is_told_by_name(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, it_is_kept_with_a_start);
-  TESTS_ADD(&tests, it_is_the_one_who_asked_first);
-  TESTS_ADD(&tests, it_is_kept_with_a_lease);
-  TESTS_ADD(&tests, nobody_asked_for_what_came_by_itself);
-  TESTS_ADD(&tests, the_jobs_of_a_drain_are_of_who_drains);
-  TESTS_ADD(&tests, who_aborts_is_told_by_name);
+  TESTS_ADD(&tests, a_started_job_keeps_its_caller);
+  TESTS_ADD(&tests, a_repeated_start_keeps_the_first_caller);
+  TESTS_ADD(&tests, a_lease_keeps_its_caller);
+  TESTS_ADD(&tests, an_unannounced_arrival_has_no_caller);
+  TESTS_ADD(&tests, the_jobs_of_a_drain_have_its_caller);
+  TESTS_ADD(&tests, an_abort_names_its_caller);
   return bb_run(&tests, "caller");
 }

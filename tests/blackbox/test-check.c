@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Check, and the checks that are the first act of each job: all that keeps a domain from moving, at once. */
+/* Check, and the checks at the beginning of each job: everything that blocks a migration, all at once. */
 #include "tests/blackbox/harness.h"
 
 #include <pwd.h>
@@ -85,7 +85,7 @@ static void assert_answer(json_t *answer, bool can_move, const char *codes) {
 
 /* --- the method --- */
 
-static void a_domain_that_can_move_has_no_findings(void **state) {
+static void a_domain_that_can_migrate_has_no_findings(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -113,7 +113,7 @@ static void six_blockers_are_six_codes_in_one_answer(void **state) {
   assert_non_null(strstr(text_of(finding, "seen"), "br7"));
 }
 
-static void a_warning_keeps_nothing_from_moving(void **state) {
+static void a_warning_does_not_block(void **state) {
   Bb *bb = *state;
 
   bb_set_domain(bb, "vm1", "state", json_string("paused"));
@@ -121,7 +121,7 @@ static void a_warning_keeps_nothing_from_moving(void **state) {
   assert_answer(check(bb_connect(bb), "vm1"), true, "| DOMAIN_PAUSED");
 }
 
-static void goals_count_and_their_conflicts_are_findings(void **state) {
+static void goals_count_and_conflicts_between_them_are_findings(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -138,7 +138,7 @@ static void goals_count_and_their_conflicts_are_findings(void **state) {
       false, "DISK_LOCAL POST_COPY_TUNNELLED");
 }
 
-static void a_policy_that_the_domain_is_chosen_by_counts(void **state) {
+static void a_policy_that_matches_the_domain_counts(void **state) {
   Bb *bb = *state;
 
   bb_configure(bb, "[Policy local]\nMatch=name=vm1\nCopyDisks=incremental\n");
@@ -184,7 +184,7 @@ static void an_unknown_domain_or_target_is_an_error(void **state) {
 
 /* --- ends that do not answer --- */
 
-static void a_target_that_is_away_is_a_finding_beside_the_domains_own(void **state) {
+static void an_unreachable_target_is_a_finding_next_to_the_domains_own(void **state) {
   Bb *bb = *state;
   json_t *answer;
 
@@ -197,7 +197,7 @@ static void a_target_that_is_away_is_a_finding_beside_the_domains_own(void **sta
       json_object_get(finding_of(json_object_get(answer, "findings"), "TARGET_UNREACHABLE"), "transient")));
 }
 
-static void a_target_that_hangs_is_a_finding_in_time_and_holds_up_nobody(void **state) {
+static void a_hung_target_is_a_finding_in_time_and_delays_nobody(void **state) {
   Bb *bb = *state;
   Client *client, *other;
   json_t *answer;
@@ -217,7 +217,7 @@ static void a_target_that_hangs_is_a_finding_in_time_and_holds_up_nobody(void **
       strstr(text_of(json_array_get(json_object_get(answer, "findings"), 0), "seen"), "within 2 s"));
 }
 
-static void more_hung_targets_than_threads_hold_up_no_start(void **state) {
+static void more_hung_targets_than_threads_delay_no_start(void **state) {
   Bb *bb = *state;
   Client *clients[40];
   json_t *job;
@@ -235,7 +235,7 @@ static void more_hung_targets_than_threads_hold_up_no_start(void **state) {
     g_autofree char *error = NULL;
     json_t *answer = client_receive(clients[i], &error, NULL);
 
-    /* Those whose turn never came cannot say more. */
+    /* Checks that never got a thread cannot say more. */
     if (error)
       assert_string_equal(error, "HypervisorUnavailable");
     else
@@ -243,7 +243,7 @@ static void more_hung_targets_than_threads_hold_up_no_start(void **state) {
   }
 }
 
-static void without_this_nodes_libvirtd_nothing_can_be_said(void **state) {
+static void without_this_nodes_libvirtd_a_check_is_an_error(void **state) {
   Bb *bb = *state;
 
   bb_configure(bb, "ConnectTimeout=1s\nPrepareTimeout=2s\n");
@@ -252,7 +252,7 @@ static void without_this_nodes_libvirtd_nothing_can_be_said(void **state) {
   client_refused(bb_connect(bb), "Check", parameters_for(bb, "vm1", NULL), "HypervisorUnavailable");
 }
 
-static void an_unknown_domain_is_not_waited_for_at_the_target(void **state) {
+static void an_unknown_domain_does_not_wait_for_the_target(void **state) {
   Bb *bb = *state;
   gint64 before_us;
 
@@ -267,7 +267,7 @@ static void an_unknown_domain_is_not_waited_for_at_the_target(void **state) {
 
 /* --- who may ask --- */
 
-static void who_may_only_read_can_name_configured_targets_alone(void **state) {
+static void readers_can_name_only_configured_targets(void **state) {
   Bb *bb = *state;
   const struct passwd *nobody = getpwnam("nobody");
   g_autofree char *target = bb_target(bb, "b");
@@ -283,7 +283,7 @@ static void who_may_only_read_can_name_configured_targets_alone(void **state) {
                 true, "");
 }
 
-/* --- the first act of each job --- */
+/* --- the checks of a job --- */
 
 static void a_job_fails_at_once_with_all_blockers(void **state) {
   Bb *bb = *state;
@@ -311,7 +311,7 @@ static bool is_held_for_memory(json_t *job, gconstpointer data) {
   return reason && strcmp(json_string_value(reason), "TARGET_MEMORY") == 0;
 }
 
-static void what_waiting_may_cure_holds_the_job_until_it_is_cured(void **state) {
+static void a_transient_blocker_holds_the_job_until_it_is_gone(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -339,8 +339,8 @@ static void warnings_stay_with_the_job(void **state) {
   assert_non_null(find_event(job, "warning", "DOMAIN_PAUSED: "));
 }
 
-/* What is told is cut to size, and may be cut in the middle of a character. */
-static void a_name_of_many_bytes_is_told(void **state) {
+/* Texts are cut to size, possibly in the middle of a character. */
+static void a_very_long_name_is_reported(void **state) {
   Bb *bb = *state;
   g_autoptr(GString) devices = g_string_new("<interface type='network'><source network='");
   json_t *job;
@@ -361,23 +361,23 @@ static void a_name_of_many_bytes_is_told(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_domain_that_can_move_has_no_findings);
+  TESTS_ADD(&tests, a_domain_that_can_migrate_has_no_findings);
   TESTS_ADD(&tests, six_blockers_are_six_codes_in_one_answer);
-  TESTS_ADD(&tests, a_warning_keeps_nothing_from_moving);
-  TESTS_ADD(&tests, goals_count_and_their_conflicts_are_findings);
-  TESTS_ADD(&tests, a_policy_that_the_domain_is_chosen_by_counts);
+  TESTS_ADD(&tests, a_warning_does_not_block);
+  TESTS_ADD(&tests, goals_count_and_conflicts_between_them_are_findings);
+  TESTS_ADD(&tests, a_policy_that_matches_the_domain_counts);
   TESTS_ADD(&tests, what_start_would_refuse_is_a_finding);
   TESTS_ADD(&tests, an_unknown_domain_or_target_is_an_error);
-  TESTS_ADD(&tests, a_target_that_is_away_is_a_finding_beside_the_domains_own);
-  TESTS_ADD(&tests, a_target_that_hangs_is_a_finding_in_time_and_holds_up_nobody);
-  TESTS_ADD(&tests, more_hung_targets_than_threads_hold_up_no_start);
-  TESTS_ADD(&tests, without_this_nodes_libvirtd_nothing_can_be_said);
-  TESTS_ADD(&tests, an_unknown_domain_is_not_waited_for_at_the_target);
+  TESTS_ADD(&tests, an_unreachable_target_is_a_finding_next_to_the_domains_own);
+  TESTS_ADD(&tests, a_hung_target_is_a_finding_in_time_and_delays_nobody);
+  TESTS_ADD(&tests, more_hung_targets_than_threads_delay_no_start);
+  TESTS_ADD(&tests, without_this_nodes_libvirtd_a_check_is_an_error);
+  TESTS_ADD(&tests, an_unknown_domain_does_not_wait_for_the_target);
   if (geteuid() == 0)
-    TESTS_ADD(&tests, who_may_only_read_can_name_configured_targets_alone);
+    TESTS_ADD(&tests, readers_can_name_only_configured_targets);
   TESTS_ADD(&tests, a_job_fails_at_once_with_all_blockers);
-  TESTS_ADD(&tests, what_waiting_may_cure_holds_the_job_until_it_is_cured);
+  TESTS_ADD(&tests, a_transient_blocker_holds_the_job_until_it_is_gone);
   TESTS_ADD(&tests, warnings_stay_with_the_job);
-  TESTS_ADD(&tests, a_name_of_many_bytes_is_told);
+  TESTS_ADD(&tests, a_very_long_name_is_reported);
   return bb_run(&tests, "check");
 }

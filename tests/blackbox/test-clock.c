@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The time of day is set, far forward or back: nothing that the agent waits for or keeps depends on it. */
+/* The time of day is set far forward or back: no wait and no retention time of the agent depends on it. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -19,13 +19,13 @@ static int64_t now_usec(Bb *bb, Client *client) {
   return number_of(job, "created_usec_realtime");
 }
 
-/* The clock is as it should be until a test sets it. */
+/* The clock is right until a test sets it. */
 static void start(Bb *bb) {
   bb_set_clock(bb, 0);
   bb_start(bb);
 }
 
-/* It is set, and the daemon sees that. */
+/* Sets it, and makes sure that the daemon sees it. */
 static void step(Bb *bb, int64_t step_s) {
   int64_t said_usec;
 
@@ -38,7 +38,7 @@ static bool has_event_after(json_t *job, gconstpointer seq) {
   return number_of(job, "revision") > *(const json_int_t *)seq;
 }
 
-static void a_waiting_job_waits_on(Bb *bb, int64_t step_s) {
+static void a_waiting_job_keeps_waiting(Bb *bb, int64_t step_s) {
   const char *running, *waiting;
   Client *client;
 
@@ -50,7 +50,7 @@ static void a_waiting_job_waits_on(Bb *bb, int64_t step_s) {
   waiting = text_of(client_start(client, "vm2", NULL), "id");
   bb_await(bb, running, bb_has_numbers, NULL);
   step(bb, step_s);
-  /* The daemon's clock of ticks comes by, more than once. */
+  /* More than one tick of the daemon. */
   for (int i = 0; i < 3; i++) {
     json_int_t revision = number_of(client_get(client, running), "revision");
 
@@ -62,7 +62,7 @@ static void a_waiting_job_waits_on(Bb *bb, int64_t step_s) {
   bb_await_phase(bb, waiting, "succeeded");
 }
 
-static void a_waiting_job_gives_up_when_its_time_is_over(Bb *bb, int64_t step_s) {
+static void a_waiting_job_times_out(Bb *bb, int64_t step_s) {
   const char *running, *waiting;
   Client *client;
   json_t *job;
@@ -110,7 +110,7 @@ static void a_move_without_a_deadline_goes_on(Bb *bb, int64_t step_s) {
   revision = number_of(client_get(bb_connect(bb), "vm1"), "revision");
   bb_stop(bb, SIGKILL);
   bb_start(bb);
-  /* Who watches sees no step back. */
+  /* A watcher sees no step back. */
   job = bb_await_phase(bb, text_of(job, "id"), "migrating");
   assert_true(number_of(job, "revision") > revision);
   bb_link_fast(bb);
@@ -118,7 +118,7 @@ static void a_move_without_a_deadline_goes_on(Bb *bb, int64_t step_s) {
   assert_events_whole(job);
 }
 
-static void what_has_finished_is_kept(Bb *bb, int64_t step_s) {
+static void finished_jobs_are_kept(Bb *bb, int64_t step_s) {
   const char *id, *next;
   Client *client;
 
@@ -128,7 +128,7 @@ static void what_has_finished_is_kept(Bb *bb, int64_t step_s) {
   id = text_of(client_start(client, "vm1", NULL), "id");
   bb_await_phase(bb, id, "succeeded");
   step(bb, step_s);
-  /* A whole move's time, with all of its ticks. */
+  /* The time of a whole migration, with all its ticks. */
   bb_set_link(bb, "bytes_per_s", json_integer(16 << 20));
   next = text_of(client_start(client, "vm2", NULL), "id");
   bb_await_phase(bb, next, "succeeded");
@@ -141,16 +141,16 @@ static void what_has_finished_is_kept(Bb *bb, int64_t step_s) {
 }
 
 static const Row rows[] = {
-    {"a day forward: a waiting job waits on", a_waiting_job_waits_on, DAY_S},
-    {"a day back: a waiting job waits on", a_waiting_job_waits_on, -DAY_S},
-    {"a day forward: a waiting job gives up in time", a_waiting_job_gives_up_when_its_time_is_over, DAY_S},
-    {"a day back: a waiting job gives up in time", a_waiting_job_gives_up_when_its_time_is_over, -DAY_S},
-    {"a day forward: a deadline holds, over a restart, too", a_deadline_holds, DAY_S},
-    {"a day back: a deadline holds, over a restart, too", a_deadline_holds, -DAY_S},
-    {"a day forward: a move goes on, over a restart, too", a_move_without_a_deadline_goes_on, DAY_S},
-    {"a day back: a move goes on, over a restart, too", a_move_without_a_deadline_goes_on, -DAY_S},
-    {"a day forward: what has finished is kept", what_has_finished_is_kept, DAY_S},
-    {"a day back: what has finished is kept", what_has_finished_is_kept, -DAY_S},
+    {"a day forward: a waiting job keeps waiting", a_waiting_job_keeps_waiting, DAY_S},
+    {"a day back: a waiting job keeps waiting", a_waiting_job_keeps_waiting, -DAY_S},
+    {"a day forward: a waiting job gives up in time", a_waiting_job_times_out, DAY_S},
+    {"a day back: a waiting job gives up in time", a_waiting_job_times_out, -DAY_S},
+    {"a day forward: a deadline holds, after a restart, too", a_deadline_holds, DAY_S},
+    {"a day back: a deadline holds, after a restart, too", a_deadline_holds, -DAY_S},
+    {"a day forward: a migration goes on, after a restart, too", a_move_without_a_deadline_goes_on, DAY_S},
+    {"a day back: a migration goes on, after a restart, too", a_move_without_a_deadline_goes_on, -DAY_S},
+    {"a day forward: finished jobs are kept", finished_jobs_are_kept, DAY_S},
+    {"a day back: finished jobs are kept", finished_jobs_are_kept, -DAY_S},
 };
 
 static void test_row(void **state) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A cordoned node takes no new work, remembers it, and goes on with what it has. */
+/* A cordoned node refuses new work, stays cordoned across restarts, and goes on with what it has. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -30,7 +30,7 @@ static void a_cordoned_node_refuses_a_start_and_says_why(void **state) {
   client_start(client, "vm1", NULL);
 }
 
-static void it_holds_over_a_kill_from_the_answer_on(void **state) {
+static void from_the_reply_on_it_survives_a_kill(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -49,7 +49,7 @@ static void it_holds_over_a_kill_from_the_answer_on(void **state) {
   client_start(client, "vm1", NULL);
 }
 
-static void what_was_accepted_before_goes_on(void **state) {
+static void accepted_jobs_go_on(void **state) {
   Bb *bb = *state;
   json_t *first, *second, *parameters;
   Client *client;
@@ -63,14 +63,14 @@ static void what_was_accepted_before_goes_on(void **state) {
   json_object_set_new(parameters, "request_key", json_string("k"));
   second = json_object_get(client_call(client, "Start", json_incref(parameters)), "job");
   client_call(client, "Cordon", NULL);
-  /* Who asks again for what is accepted is not refused. */
+  /* Repeating an accepted call is not refused. */
   assert_text(client_call(client, "Start", parameters), "job.id", text_of(second, "id"));
   bb_link_fast(bb);
   bb_await_phase(bb, text_of(first, "id"), "succeeded");
   bb_await_phase(bb, text_of(second, "id"), "succeeded");
 }
 
-static void those_who_empty_the_node_go_on(void **state) {
+static void even_if_cordoned_is_accepted(void **state) {
   Bb *bb = *state;
   json_t *parameters, *job;
   Client *client;
@@ -86,7 +86,7 @@ static void those_who_empty_the_node_go_on(void **state) {
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
 }
 
-static void a_start_that_waits_for_libvirtd_meanwhile_is_refused(void **state) {
+static void a_start_that_was_waiting_for_libvirtd_is_refused(void **state) {
   Bb *bb = *state;
   g_autofree char *error = NULL;
   Client *client, *starter;
@@ -96,7 +96,7 @@ static void a_start_that_waits_for_libvirtd_meanwhile_is_refused(void **state) {
   starter = bb_connect(bb);
   bb_set_call(bb, "domain_facts", json_pack("{sb}", "hang", 1));
   client_send(starter, "Start", bb_start_parameters(bb, "vm1"), 0);
-  /* Both calls have been read once the second is answered. */
+  /* Once the second call is answered, both have been read. */
   client_call(client, "Cordon", NULL);
   bb_set_call(bb, "domain_facts", NULL);
   client_receive(starter, &error, NULL);
@@ -104,7 +104,7 @@ static void a_start_that_waits_for_libvirtd_meanwhile_is_refused(void **state) {
   assert_string_equal(error, "NodeCordoned");
 }
 
-static void said_again_it_is_since_the_first_time(void **state) {
+static void repeated_it_keeps_the_first_time(void **state) {
   Bb *bb = *state;
   json_int_t since;
   Client *client;
@@ -133,7 +133,7 @@ static void a_reason_has_a_limit(void **state) {
   client_call(client, "Cordon", json_pack("{ss}", "reason", longest));
 }
 
-static void a_record_that_cannot_be_read_cordons(void **state) {
+static void an_unreadable_record_cordons(void **state) {
   Bb *bb = *state;
   g_autofree char *path = g_build_filename(bb->state_directory, "jobs", "node.json", NULL);
   Client *client;
@@ -153,12 +153,12 @@ int main(void) {
   Tests tests = {0};
 
   TESTS_ADD(&tests, a_cordoned_node_refuses_a_start_and_says_why);
-  TESTS_ADD(&tests, it_holds_over_a_kill_from_the_answer_on);
-  TESTS_ADD(&tests, what_was_accepted_before_goes_on);
-  TESTS_ADD(&tests, those_who_empty_the_node_go_on);
-  TESTS_ADD(&tests, a_start_that_waits_for_libvirtd_meanwhile_is_refused);
-  TESTS_ADD(&tests, said_again_it_is_since_the_first_time);
+  TESTS_ADD(&tests, from_the_reply_on_it_survives_a_kill);
+  TESTS_ADD(&tests, accepted_jobs_go_on);
+  TESTS_ADD(&tests, even_if_cordoned_is_accepted);
+  TESTS_ADD(&tests, a_start_that_was_waiting_for_libvirtd_is_refused);
+  TESTS_ADD(&tests, repeated_it_keeps_the_first_time);
   TESTS_ADD(&tests, a_reason_has_a_limit);
-  TESTS_ADD(&tests, a_record_that_cannot_be_read_cordons);
+  TESTS_ADD(&tests, an_unreadable_record_cordons);
   return bb_run(&tests, "cordon");
 }

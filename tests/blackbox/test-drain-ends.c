@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A drain that is asked to end, or whose agent ends; and what is asked of one. */
+/* A drain that is aborted, or whose agent is killed; and the calls about drains. */
 #include "tests/blackbox/drain.h"
 
-/* --- an end that is asked for --- */
+/* --- aborts --- */
 
-static void aborted_it_starts_nothing_more_and_lets_go_on_what_moves(void **state) {
+static void aborted_it_starts_nothing_more_and_lets_running_migrations_finish(void **state) {
   Bb *bb = *state;
   json_t *status;
   Follow follow;
@@ -23,14 +23,14 @@ static void aborted_it_starts_nothing_more_and_lets_go_on_what_moves(void **stat
   assert_ends(&follow, "aborted", "moved 2, left 10");
   assert_non_null(strstr(text_of(guest_of(&follow, "vm5"), "message"), "aborted"));
   assert_int_equal(json_array_size(jobs_of(bb)), 2);
-  /* Once more does no harm; the node stays cordoned; and a new one takes the rest. */
+  /* Repeating it does no harm; the node stays cordoned; and a new drain takes the rest. */
   client_call(bb_connect(bb), "AbortDrain", NULL);
   client_refused(bb_connect(bb), "Start", bb_start_parameters(bb, "vm5"), "NodeCordoned");
   follow = drain(bb, "b");
   assert_ends(&follow, "finished", "moved 10");
 }
 
-static void aborted_it_takes_back_what_waits_in_the_queue(void **state) {
+static void aborted_it_withdraws_queued_jobs(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -46,7 +46,7 @@ static void aborted_it_takes_back_what_waits_in_the_queue(void **state) {
 
 /* --- restarts --- */
 
-static void killed_in_the_middle_it_goes_on(void **state) {
+static void killed_in_the_middle_it_resumes(void **state) {
   Bb *bb = *state;
   g_autofree char *id = NULL;
   Follow follow;
@@ -55,7 +55,7 @@ static void killed_in_the_middle_it_goes_on(void **state) {
   have_domains(bb, 12);
   give_passthrough_device(bb, "vm7");
   bb_start(bb);
-  /* A quarter of a second each: the kills come at whatever point. */
+  /* A quarter of a second each: the kills come at arbitrary points. */
   follow = drain(bb, "b");
   id = g_strdup(text_of(follow.status, "id"));
   for (int moved = 2; moved <= 8; moved += 2) {
@@ -74,7 +74,7 @@ static void killed_in_the_middle_it_goes_on(void **state) {
   }
 }
 
-static void killed_right_after_the_answer_it_begins(void **state) {
+static void killed_right_after_the_reply_it_begins(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -100,7 +100,7 @@ static void an_abort_is_remembered(void **state) {
   assert_int_equal(json_array_size(jobs_of(bb)), 1);
 }
 
-static void what_came_of_it_is_remembered(void **state) {
+static void its_result_is_remembered(void **state) {
   Bb *bb = *state;
   Follow follow, again;
 
@@ -118,7 +118,7 @@ static void what_came_of_it_is_remembered(void **state) {
   assert_guest(&again, "vm1", "moved");
 }
 
-static void jobs_that_are_not_kept_count_all_the_same(void **state) {
+static void jobs_no_longer_kept_still_count(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -145,7 +145,7 @@ static void without_this_nodes_libvirtd_it_waits(void **state) {
   assert_ends(&follow, "finished", "moved 4");
 }
 
-static void a_record_that_cannot_be_read_ends_the_drain_and_not_the_agent(void **state) {
+static void an_unreadable_record_ends_the_drain_but_not_the_agent(void **state) {
   Bb *bb = *state;
   g_autofree char *path = bb_record_path(bb, "drain");
   Follow follow;
@@ -176,7 +176,7 @@ static void refuse_drain(Bb *bb, json_t *parameters, const char *error) {
   assert_string_equal(got, error);
 }
 
-static void what_cannot_be_is_refused_and_cordons_nothing(void **state) {
+static void an_invalid_drain_is_refused_and_does_not_cordon(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -197,7 +197,7 @@ static void what_cannot_be_is_refused_and_cordons_nothing(void **state) {
   client_refused(client, "AbortDrain", NULL, "NoDrain");
 }
 
-static void one_key_is_one_drain_and_there_is_one_at_a_time(void **state) {
+static void one_key_is_one_drain_and_only_one_runs_at_a_time(void **state) {
   Bb *bb = *state;
   Follow first, again, same;
 
@@ -220,14 +220,14 @@ static void one_key_is_one_drain_and_there_is_one_at_a_time(void **state) {
   again = follow_call(bb, "Drain", drain_parameters(bb, "b", "k", NULL));
   assert_true(again.over);
   assert_text(again.status, "id", text_of(first.status, "id"));
-  /* Without a key it is a new one. */
+  /* Without a key it is a new drain. */
   same = drain(bb, "b");
   await_end(&same);
   assert_true(strcmp(text_of(same.status, "id"), text_of(first.status, "id")) != 0);
   assert_counts(&same, "");
 }
 
-static void a_watcher_that_leaves_stops_nothing(void **state) {
+static void a_watcher_that_disconnects_stops_nothing(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -242,17 +242,17 @@ static void a_watcher_that_leaves_stops_nothing(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, aborted_it_starts_nothing_more_and_lets_go_on_what_moves);
-  TESTS_ADD(&tests, aborted_it_takes_back_what_waits_in_the_queue);
-  TESTS_ADD(&tests, killed_in_the_middle_it_goes_on);
-  TESTS_ADD(&tests, killed_right_after_the_answer_it_begins);
+  TESTS_ADD(&tests, aborted_it_starts_nothing_more_and_lets_running_migrations_finish);
+  TESTS_ADD(&tests, aborted_it_withdraws_queued_jobs);
+  TESTS_ADD(&tests, killed_in_the_middle_it_resumes);
+  TESTS_ADD(&tests, killed_right_after_the_reply_it_begins);
   TESTS_ADD(&tests, an_abort_is_remembered);
-  TESTS_ADD(&tests, what_came_of_it_is_remembered);
-  TESTS_ADD(&tests, jobs_that_are_not_kept_count_all_the_same);
+  TESTS_ADD(&tests, its_result_is_remembered);
+  TESTS_ADD(&tests, jobs_no_longer_kept_still_count);
   TESTS_ADD(&tests, without_this_nodes_libvirtd_it_waits);
-  TESTS_ADD(&tests, a_record_that_cannot_be_read_ends_the_drain_and_not_the_agent);
-  TESTS_ADD(&tests, what_cannot_be_is_refused_and_cordons_nothing);
-  TESTS_ADD(&tests, one_key_is_one_drain_and_there_is_one_at_a_time);
-  TESTS_ADD(&tests, a_watcher_that_leaves_stops_nothing);
+  TESTS_ADD(&tests, an_unreadable_record_ends_the_drain_but_not_the_agent);
+  TESTS_ADD(&tests, an_invalid_drain_is_refused_and_does_not_cordon);
+  TESTS_ADD(&tests, one_key_is_one_drain_and_only_one_runs_at_a_time);
+  TESTS_ADD(&tests, a_watcher_that_disconnects_stops_nothing);
   return bb_run(&tests, "drain-ends");
 }

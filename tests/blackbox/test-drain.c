@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A node is emptied: within the limits, whatever its domains and its targets do meanwhile. */
+/* Draining a node: within the limits, whatever its domains and its targets do meanwhile. */
 #include "tests/blackbox/drain.h"
 
 /* --- a whole drain --- */
 
-static void twelve_leave_two_at_a_time_and_one_with_a_passthrough_device_stays(void **state) {
+static void twelve_migrate_two_at_a_time_and_one_with_a_passthrough_device_stays(void **state) {
   Bb *bb = *state;
   json_t *stays, *node;
   Follow follow;
@@ -15,7 +15,7 @@ static void twelve_leave_two_at_a_time_and_one_with_a_passthrough_device_stays(v
   bb_start(bb);
   follow = drain(bb, "b");
   await_state(&follow, "moving");
-  /* Told at once, before any has moved. */
+  /* Reported at once, before any has migrated. */
   assert_int_equal(number_of(follow.status, "moved"), 0);
   stays = guest_of(&follow, "vm7");
   assert_text(stays, "state", "cannot_move");
@@ -52,7 +52,7 @@ static void an_empty_node_is_drained_at_once(void **state) {
   assert_ends(&follow, "finished", "");
 }
 
-static void a_paused_domain_is_moved_and_one_that_is_off_is_not(void **state) {
+static void a_paused_domain_migrates_and_a_shut_off_one_does_not(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -67,7 +67,7 @@ static void a_paused_domain_is_moved_and_one_that_is_off_is_not(void **state) {
 
 /* --- order and targets --- */
 
-static void the_order_is_priority_then_what_takes_less_time(void **state) {
+static void the_order_is_priority_then_shortest_first(void **state) {
   Bb *bb = *state;
   static const char *const expected[] = {"vm3", "vm4", "vm1", "vm2"};
   Follow follow;
@@ -86,14 +86,14 @@ static void the_order_is_priority_then_what_takes_less_time(void **state) {
     assert_text(json_array_get(jobs, i), "domain.name", expected[i]);
 }
 
-static void what_is_not_foreseen_to_end_goes_last(void **state) {
+static void domains_that_would_not_converge_go_last(void **state) {
   Bb *bb = *state;
   Follow follow;
   json_t *jobs;
 
   bb_configure(bb, "MaxOutgoing=1\n");
   bb_set_domain(bb, "vm1", "memory_bytes", json_integer(8 << 20));
-  /* Of the rest the smallest; it writes all of its memory over and over, and is measured while vm1 moves. */
+  /* The smallest of the rest. It rewrites all of its memory over and over, and is measured while vm1 migrates. */
   bb_set_domain(bb, "vm2", "memory_bytes", json_integer(60 << 20));
   bb_set_domain(bb, "vm2", "working_set_bytes", json_integer(60 << 20));
   bb_set_domain(bb, "vm2", "dirty_bytes_per_s", json_integer(1 << 30));
@@ -109,7 +109,7 @@ static void what_is_not_foreseen_to_end_goes_last(void **state) {
   assert_text(json_array_get(jobs, 3), "domain.name", "vm2");
 }
 
-static void the_targets_are_filled_by_room(void **state) {
+static void the_target_with_the_most_room_is_next(void **state) {
   Bb *bb = *state;
   const json_int_t gib = 1 << 30;
   int at_b = 0, at_c = 0;
@@ -144,7 +144,7 @@ static void the_limit_of_a_target_holds(void **state) {
   assert_in_range(most_at_once(bb), 1, 2);
 }
 
-static void goals_of_the_drain_are_those_of_its_jobs(void **state) {
+static void its_jobs_have_the_goals_of_the_drain(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -156,9 +156,9 @@ static void goals_of_the_drain_are_those_of_its_jobs(void **state) {
                    123);
 }
 
-/* --- targets that refuse or are away --- */
+/* --- targets that refuse or are unreachable --- */
 
-static void a_target_that_refuses_all_is_said_at_once(void **state) {
+static void a_target_that_refuses_all_is_reported_at_once(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -170,7 +170,7 @@ static void a_target_that_refuses_all_is_said_at_once(void **state) {
   assert_int_equal(json_array_size(jobs_of(bb)), 0);
 }
 
-static void where_one_target_begins_to_refuse_the_rest_goes_to_the_other(void **state) {
+static void once_a_target_refuses_the_rest_go_to_the_other(void **state) {
   Bb *bb = *state;
   const json_int_t gib = 1 << 30;
   Follow follow;
@@ -187,7 +187,7 @@ static void where_one_target_begins_to_refuse_the_rest_goes_to_the_other(void **
   bb_set_link(bb, "bytes_per_s", json_integer(64 << 20));
   assert_ends(&follow, "finished", "moved 4");
   assert_runs_at(bb, "vm1", "b");
-  /* One has found out for all. */
+  /* One job found out for all. */
   assert_int_equal(json_array_size(jobs_of(bb)), 5);
   for (int i = 2; i <= 4; i++) {
     g_autofree char *name = g_strdup_printf("vm%d", i);
@@ -196,7 +196,7 @@ static void where_one_target_begins_to_refuse_the_rest_goes_to_the_other(void **
   }
 }
 
-static void a_target_that_is_away_is_waited_for(void **state) {
+static void it_waits_for_an_unreachable_target(void **state) {
   Bb *bb = *state;
   Follow follow;
   json_t *guest;
@@ -208,14 +208,14 @@ static void a_target_that_is_away_is_waited_for(void **state) {
   while (!(guest = json_object_get(follow.guests, "vm1")) || !json_object_get(guest, "message") ||
          !strstr(text_of(guest, "message"), "looked at"))
     follow_next(&follow);
-  /* Those find out for all. */
+  /* These find out for all. */
   assert_in_range(number_of(follow.status, "moving"), 1, 2);
   assert_int_equal(number_of(follow.status, "waiting") + number_of(follow.status, "moving"), 4);
   bb_set_host(bb, "b", "reachable", json_true());
   assert_ends(&follow, "finished", "moved 4");
 }
 
-static void but_not_longer_than_may_be(void **state) {
+static void but_only_up_to_the_limit(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -230,7 +230,7 @@ static void but_not_longer_than_may_be(void **state) {
 
 /* --- what domains do meanwhile --- */
 
-static void one_that_starts_meanwhile_is_moved_as_well(void **state) {
+static void a_domain_that_starts_meanwhile_migrates_too(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -243,7 +243,7 @@ static void one_that_starts_meanwhile_is_moved_as_well(void **state) {
   assert_runs_at(bb, "late", "b");
 }
 
-static void one_that_stops_while_it_waits_is_gone(void **state) {
+static void a_domain_that_stops_while_it_waits_is_gone(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -257,7 +257,7 @@ static void one_that_stops_while_it_waits_is_gone(void **state) {
   assert_runs_at(bb, "vm3", "a");
 }
 
-static void one_that_stops_while_it_moves_is_gone_and_moved_if_it_comes_back(void **state) {
+static void a_domain_that_stops_while_it_migrates_is_gone_and_migrates_if_it_comes_back(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -274,7 +274,7 @@ static void one_that_stops_while_it_moves_is_gone_and_moved_if_it_comes_back(voi
   assert_runs_at(bb, "vm1", "b");
 }
 
-static void one_whose_move_is_aborted_is_left(void **state) {
+static void a_domain_whose_job_is_aborted_is_left(void **state) {
   Bb *bb = *state;
   Follow follow;
 
@@ -288,7 +288,7 @@ static void one_whose_move_is_aborted_is_left(void **state) {
   assert_runs_at(bb, "vm1", "a");
 }
 
-static void a_move_of_before_is_followed_as_one_of_the_drain(void **state) {
+static void a_job_from_before_is_followed_like_the_drains_own(void **state) {
   Bb *bb = *state;
   Follow follow;
   json_t *job;
@@ -307,22 +307,22 @@ static void a_move_of_before_is_followed_as_one_of_the_drain(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, twelve_leave_two_at_a_time_and_one_with_a_passthrough_device_stays);
+  TESTS_ADD(&tests, twelve_migrate_two_at_a_time_and_one_with_a_passthrough_device_stays);
   TESTS_ADD(&tests, an_empty_node_is_drained_at_once);
-  TESTS_ADD(&tests, a_paused_domain_is_moved_and_one_that_is_off_is_not);
-  TESTS_ADD(&tests, the_order_is_priority_then_what_takes_less_time);
-  TESTS_ADD(&tests, what_is_not_foreseen_to_end_goes_last);
-  TESTS_ADD(&tests, the_targets_are_filled_by_room);
+  TESTS_ADD(&tests, a_paused_domain_migrates_and_a_shut_off_one_does_not);
+  TESTS_ADD(&tests, the_order_is_priority_then_shortest_first);
+  TESTS_ADD(&tests, domains_that_would_not_converge_go_last);
+  TESTS_ADD(&tests, the_target_with_the_most_room_is_next);
   TESTS_ADD(&tests, the_limit_of_a_target_holds);
-  TESTS_ADD(&tests, goals_of_the_drain_are_those_of_its_jobs);
-  TESTS_ADD(&tests, a_target_that_refuses_all_is_said_at_once);
-  TESTS_ADD(&tests, where_one_target_begins_to_refuse_the_rest_goes_to_the_other);
-  TESTS_ADD(&tests, a_target_that_is_away_is_waited_for);
-  TESTS_ADD(&tests, but_not_longer_than_may_be);
-  TESTS_ADD(&tests, one_that_starts_meanwhile_is_moved_as_well);
-  TESTS_ADD(&tests, one_that_stops_while_it_waits_is_gone);
-  TESTS_ADD(&tests, one_that_stops_while_it_moves_is_gone_and_moved_if_it_comes_back);
-  TESTS_ADD(&tests, one_whose_move_is_aborted_is_left);
-  TESTS_ADD(&tests, a_move_of_before_is_followed_as_one_of_the_drain);
+  TESTS_ADD(&tests, its_jobs_have_the_goals_of_the_drain);
+  TESTS_ADD(&tests, a_target_that_refuses_all_is_reported_at_once);
+  TESTS_ADD(&tests, once_a_target_refuses_the_rest_go_to_the_other);
+  TESTS_ADD(&tests, it_waits_for_an_unreachable_target);
+  TESTS_ADD(&tests, but_only_up_to_the_limit);
+  TESTS_ADD(&tests, a_domain_that_starts_meanwhile_migrates_too);
+  TESTS_ADD(&tests, a_domain_that_stops_while_it_waits_is_gone);
+  TESTS_ADD(&tests, a_domain_that_stops_while_it_migrates_is_gone_and_migrates_if_it_comes_back);
+  TESTS_ADD(&tests, a_domain_whose_job_is_aborted_is_left);
+  TESTS_ADD(&tests, a_job_from_before_is_followed_like_the_drains_own);
   return bb_run(&tests, "drain");
 }

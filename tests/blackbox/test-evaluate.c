@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the next start of domains would change: asked for, and counted in GetNode. */
+/* What the next start of domains would change: Evaluate, and the count in GetNode. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -40,7 +40,7 @@ static json_t *count_of(Client *client) {
   return json_object_get(client_call(client, "GetNode", NULL), "pending_changes");
 }
 
-/* Until so many domains have changes of that remedy. */
+/* Waits until so many domains have changes with that remedy. */
 static json_t *await_count(Client *client, const char *remedy, json_int_t n) {
   gint64 until = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
   json_t *count;
@@ -55,7 +55,7 @@ static json_t *await_count(Client *client, const char *remedy, json_int_t n) {
   }
 }
 
-static void changes_are_told_with_what_brings_them_in(void **state) {
+static void changes_are_reported_with_their_remedy(void **state) {
   Bb *bb = *state;
   json_t *answer, *change;
   Client *client;
@@ -83,7 +83,7 @@ static void changes_are_told_with_what_brings_them_in(void **state) {
   assert_true(json_is_true(member_of(change, "by_migration")));
 }
 
-static void without_a_domain_all_that_run_are_told(void **state) {
+static void without_a_domain_all_running_ones_are_reported(void **state) {
   Bb *bb = *state;
   json_t *domains;
   Client *client;
@@ -98,7 +98,7 @@ static void without_a_domain_all_that_run_are_told(void **state) {
   assert_int_equal(number_of(pick(domains, "domain.name", "vm2"), "changes_total"), 0);
 }
 
-static void what_has_no_other_start_has_no_changes(void **state) {
+static void a_domain_that_is_off_or_transient_has_no_changes(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -114,7 +114,7 @@ static void what_has_no_other_start_has_no_changes(void **state) {
   assert_int_equal(number_of(evaluate(client, "vm2"), "changes_total"), 0);
 }
 
-static void what_cannot_be_asked_is_a_named_error(void **state) {
+static void a_failed_query_is_a_named_error(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -127,7 +127,7 @@ static void what_cannot_be_asked_is_a_named_error(void **state) {
   client_refused(client, "Evaluate", json_pack("{ss}", "domain", "vm1"), "HypervisorUnavailable");
 }
 
-static void one_that_cannot_be_read_does_not_hide_the_others(void **state) {
+static void an_unreadable_domain_does_not_hide_the_others(void **state) {
   Bb *bb = *state;
   json_t *domains;
   Client *client;
@@ -167,7 +167,7 @@ static void a_node_counts_them_and_follows_events(void **state) {
   await_count(client, "hotplug", 1);
 }
 
-static void what_sends_no_event_is_counted_by_and_by(void **state) {
+static void changes_without_an_event_are_counted_eventually(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -182,7 +182,7 @@ static void what_sends_no_event_is_counted_by_and_by(void **state) {
   await_count(client, "hotplug", 0);
 }
 
-static void what_is_asked_for_is_counted_too(void **state) {
+static void an_evaluated_domain_is_counted_too(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -198,7 +198,7 @@ static void what_is_asked_for_is_counted_too(void **state) {
   assert_int_equal(number_of(count_of(client), "hotplug"), 0);
 }
 
-static void what_stops_or_leaves_is_counted_no_more(void **state) {
+static void domains_that_stop_or_leave_no_longer_count(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client;
@@ -238,15 +238,15 @@ static void a_node_answers_while_libvirtd_hangs(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, changes_are_told_with_what_brings_them_in);
-  TESTS_ADD(&tests, without_a_domain_all_that_run_are_told);
-  TESTS_ADD(&tests, what_has_no_other_start_has_no_changes);
-  TESTS_ADD(&tests, what_cannot_be_asked_is_a_named_error);
-  TESTS_ADD(&tests, one_that_cannot_be_read_does_not_hide_the_others);
+  TESTS_ADD(&tests, changes_are_reported_with_their_remedy);
+  TESTS_ADD(&tests, without_a_domain_all_running_ones_are_reported);
+  TESTS_ADD(&tests, a_domain_that_is_off_or_transient_has_no_changes);
+  TESTS_ADD(&tests, a_failed_query_is_a_named_error);
+  TESTS_ADD(&tests, an_unreadable_domain_does_not_hide_the_others);
   TESTS_ADD(&tests, a_node_counts_them_and_follows_events);
-  TESTS_ADD(&tests, what_sends_no_event_is_counted_by_and_by);
-  TESTS_ADD(&tests, what_is_asked_for_is_counted_too);
-  TESTS_ADD(&tests, what_stops_or_leaves_is_counted_no_more);
+  TESTS_ADD(&tests, changes_without_an_event_are_counted_eventually);
+  TESTS_ADD(&tests, an_evaluated_domain_is_counted_too);
+  TESTS_ADD(&tests, domains_that_stop_or_leave_no_longer_count);
   TESTS_ADD(&tests, a_node_answers_while_libvirtd_hangs);
   return bb_run(&tests, "evaluate");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A state directory that is full, or read-only, in the middle of it: Start is refused, nothing that was acknowledged is
- * forgotten, what moves moves on. */
+/* The state directory becomes full or read-only while jobs run: Start is refused, no acknowledged job is forgotten, and
+ * running migrations go on. */
 #include "tests/blackbox/harness.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* A file system of 256 KiB, which only this program and its daemon see. Histories, which are written by the clock, would make
- * room in it when a test wants none: so there are none. */
+/* A file system of 256 KiB, which only this program and its daemon see. No histories: they are written periodically and could
+ * make room just when a test wants none. */
 static void mount_small(Bb *bb) {
   g_autofree char *histories = g_build_filename(bb->state_directory, "history", NULL);
 
@@ -50,7 +50,7 @@ static void remount(Bb *bb, unsigned long flags) {
   assert_int_equal(mount(NULL, bb->state_directory, NULL, MS_REMOUNT | MS_BIND | flags, NULL), 0);
 }
 
-/* As the kernel does to a file system that has an error. */
+/* As the kernel does to a file system with an error. */
 static void make_read_only(Bb *bb) {
   remount(bb, MS_RDONLY);
 }
@@ -59,7 +59,7 @@ static void make_writable(Bb *bb) {
   remount(bb, 0);
 }
 
-/* What befalls the state directory. */
+/* What happens to the state directory. */
 typedef struct Trouble {
   const char *name;
   void (*begin)(Bb *bb);
@@ -133,7 +133,7 @@ static json_t *abort_in_trouble(Bb *bb, const Trouble *trouble, Client *client) 
   bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
   trouble->begin(bb);
 
-  /* What cannot be kept is not promised. The end is asked for all the same. */
+  /* What cannot be stored is not promised. The abort is requested anyway. */
   error = client_refused(client, "Abort", json_pack("{ss}", "job", "vm1"), "StoreFailed");
   assert_non_null(strstr(text_of(error, "message"), trouble->says));
   return bb_await_phase(bb, text_of(job, "id"), "aborted");
@@ -161,7 +161,7 @@ static void a_record_that_could_not_be_written_is_written_later(Bb *bb, const Tr
   close(watch);
 }
 
-static void after_a_kill_both_ends_are_asked_what_came_of_it(Bb *bb, const Trouble *trouble) {
+static void after_a_kill_both_ends_are_asked_for_the_outcome(Bb *bb, const Trouble *trouble) {
   json_t *job;
 
   mount_small(bb);
@@ -177,8 +177,8 @@ static void after_a_kill_both_ends_are_asked_what_came_of_it(Bb *bb, const Troub
   assert_events_whole(job);
 }
 
-/* Its record cannot be written at all: it ends all the same, and that is on the disk once it can be. */
-static void what_moves_moves_on(Bb *bb, const Trouble *trouble) {
+/* Its record cannot be written at all: the job ends anyway, and its record is written once that is possible. */
+static void running_migrations_go_on(Bb *bb, const Trouble *trouble) {
   const char *id;
   json_t *job;
 
@@ -216,8 +216,8 @@ static const struct {
     {"a refused key can be used again", a_refused_key_can_be_used_again},
     {"a record that could not be written is written later",
      a_record_that_could_not_be_written_is_written_later},
-    {"after a kill both ends are asked what came of it", after_a_kill_both_ends_are_asked_what_came_of_it},
-    {"what moves moves on", what_moves_moves_on},
+    {"after a kill both ends are asked for the outcome", after_a_kill_both_ends_are_asked_for_the_outcome},
+    {"running migrations go on", running_migrations_go_on},
 };
 
 int main(void) {

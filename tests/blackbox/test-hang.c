@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A libvirtd that hangs: no other job and no client waits for it. */
+/* A hung libvirtd: no other job and no client waits for it. */
 #include "tests/blackbox/harness.h"
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ static void assert_answers_fast(Client *client, const char *job) {
     fail_msg("an answer took %.1f ms", worst_ms);
 }
 
-static void hung_numbers_delay_nobody_else(void **state) {
+static void hung_job_statistics_delay_nobody_else(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job, *other;
@@ -52,7 +52,7 @@ static void hung_numbers_delay_nobody_else(void **state) {
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
 }
 
-static void a_hung_abort_of_one_job_keeps_no_other_from_its_deadline(void **state) {
+static void a_hung_abort_does_not_delay_another_jobs_deadline(void **state) {
   Bb *bb = *state;
   json_t *hung, *other;
   Client *client;
@@ -77,7 +77,7 @@ static void a_hung_abort_of_one_job_keeps_no_other_from_its_deadline(void **stat
   assert_text(hung, "failure.cause", "USER_ABORT");
 }
 
-static void the_deadline_is_decided_though_the_numbers_hang(void **state) {
+static void the_deadline_holds_though_job_statistics_hang(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -123,12 +123,12 @@ static void a_hung_libvirtd_refuses_a_start_in_time(void **state) {
   assert_true(took_ms >= 2400 && took_ms < 10000);
   assert_non_null(strstr(json_string_value(json_object_get(error, "message")), " within 2.5 s"));
 
-  /* And when it answers again, so does Start. */
+  /* Once it answers again, so does Start. */
   bb_set_host(bb, "a", "hung", json_false());
   client_start(client, "vm1", NULL);
 }
 
-static void a_libvirtd_that_is_away_is_said_so(void **state) {
+static void an_unreachable_libvirtd_is_reported(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *node;
@@ -143,7 +143,7 @@ static void a_libvirtd_that_is_away_is_said_so(void **state) {
   client_refused(client, "Start", bb_start_parameters(bb, "vm1"), "HypervisorUnavailable");
 }
 
-static void a_hung_target_in_the_checks_ends_at_the_limit(void **state) {
+static void checks_of_a_hung_target_end_at_the_limit(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job, *other;
@@ -163,7 +163,7 @@ static void a_hung_target_in_the_checks_ends_at_the_limit(void **state) {
   bb_await_phase(bb, text_of(other, "id"), "succeeded");
 }
 
-static void silence_of_libvirt_is_told_and_the_move_goes_on(void **state) {
+static void missing_job_statistics_are_reported_and_the_migration_goes_on(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -184,8 +184,8 @@ static double since_ms(gint64 began_us) {
   return (double)(g_get_monotonic_time() - began_us) / 1000;
 }
 
-/* The source's libvirtd goes away in the middle: that is said soon, however long a connection may take. */
-static void an_open_outcome_is_said_at_once(void **state) {
+/* The source's libvirtd goes away in the middle: reported soon, however long a connection may take. */
+static void an_unknown_outcome_is_reported_at_once(void **state) {
   Bb *bb = *state;
   gint64 began_us;
   json_t *job;
@@ -198,7 +198,7 @@ static void an_open_outcome_is_said_at_once(void **state) {
   began_us = g_get_monotonic_time();
   bb_set_host(bb, "a", "reachable", json_false());
   job = bb_await_phase(bb, text_of(job, "id"), "recovering");
-  /* Far below ConnectTimeout, which it must not wait for. */
+  /* Far below ConnectTimeout=, which it must not wait for. */
   assert_in_range((unsigned)since_ms(began_us), 0, 30000);
   assert_non_null(strstr(text_of(job, "recovery.evidence"), "the source does not answer"));
   bb_set_host(bb, "a", "reachable", json_true());
@@ -214,8 +214,8 @@ static bool says(json_t *job, gconstpointer text) {
   return evidence && strstr(json_string_value(evidence), text);
 }
 
-/* The target's libvirtd hangs when both ends are asked: no call waits for it, and an answer is found once it goes on. */
-static void a_target_that_hangs_holds_up_its_own_job_only(void **state) {
+/* The target's libvirtd hangs when both ends are asked: no call waits for it, and there is a verdict once it continues. */
+static void a_hung_target_delays_only_its_own_job(void **state) {
   Bb *bb = *state;
   json_t *job, *other;
   Client *client;
@@ -230,7 +230,7 @@ static void a_target_that_hangs_holds_up_its_own_job_only(void **state) {
   client_call(client, "Abort", json_pack("{ss}", "job", "vm1"));
   bb_await(bb, text_of(job, "id"), says, "did not answer within 3 s");
   assert_answers_fast(client, text_of(job, "id"));
-  /* It is asked again and again, but only so many calls are left to hang. */
+  /* The agent keeps asking, but leaves only so many hung calls behind. */
   bb_await(bb, text_of(job, "id"), says, "calls to it hang");
   other = client_start(client, "vm2", NULL);
   bb_set_call(bb, "b.domain_status", NULL);
@@ -241,7 +241,7 @@ static void a_target_that_hangs_holds_up_its_own_job_only(void **state) {
   bb_await_phase(bb, text_of(other, "id"), "succeeded");
 }
 
-static void numbers_that_hang_are_told_and_hold_up_no_action(void **state) {
+static void hung_job_statistics_are_reported_and_delay_no_action(void **state) {
   Bb *bb = *state;
   gint64 began_us;
   Client *client;
@@ -258,7 +258,7 @@ static void numbers_that_hang_are_told_and_hold_up_no_action(void **state) {
   began_us = g_get_monotonic_time();
   client_call(client, "Abort", json_pack("{ss}", "job", "vm1"));
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
-  /* Below the keepalive, which the numbers wait for. */
+  /* Below the keepalive, which the job statistics wait for. */
   assert_in_range((unsigned)since_ms(began_us), 0, 20000);
   assert_text(job, "failure.cause", "USER_ABORT");
 }
@@ -266,15 +266,15 @@ static void numbers_that_hang_are_told_and_hold_up_no_action(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, hung_numbers_delay_nobody_else);
-  TESTS_ADD(&tests, a_hung_abort_of_one_job_keeps_no_other_from_its_deadline);
-  TESTS_ADD(&tests, the_deadline_is_decided_though_the_numbers_hang);
+  TESTS_ADD(&tests, hung_job_statistics_delay_nobody_else);
+  TESTS_ADD(&tests, a_hung_abort_does_not_delay_another_jobs_deadline);
+  TESTS_ADD(&tests, the_deadline_holds_though_job_statistics_hang);
   TESTS_ADD(&tests, a_hung_libvirtd_refuses_a_start_in_time);
-  TESTS_ADD(&tests, a_libvirtd_that_is_away_is_said_so);
-  TESTS_ADD(&tests, a_hung_target_in_the_checks_ends_at_the_limit);
-  TESTS_ADD(&tests, an_open_outcome_is_said_at_once);
-  TESTS_ADD(&tests, a_target_that_hangs_holds_up_its_own_job_only);
-  TESTS_ADD(&tests, numbers_that_hang_are_told_and_hold_up_no_action);
-  TESTS_ADD(&tests, silence_of_libvirt_is_told_and_the_move_goes_on);
+  TESTS_ADD(&tests, an_unreachable_libvirtd_is_reported);
+  TESTS_ADD(&tests, checks_of_a_hung_target_end_at_the_limit);
+  TESTS_ADD(&tests, an_unknown_outcome_is_reported_at_once);
+  TESTS_ADD(&tests, a_hung_target_delays_only_its_own_job);
+  TESTS_ADD(&tests, hung_job_statistics_are_reported_and_delay_no_action);
+  TESTS_ADD(&tests, missing_job_statistics_are_reported_and_the_migration_goes_on);
   return bb_run(&tests, "hang");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The history of a job: there while it runs, over a kill, as long as the job, and never in anybody's way. */
+/* The history of a job: available while it runs, after a kill and as long as the job is kept, and never in the way. */
 #include "tests/blackbox/harness.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static json_t *last_sample(json_t *answer) {
   return json_array_get(json_object_get(answer, "samples"), count_samples(answer) - 1);
 }
 
-/* In their order, none over another, within the job's life. */
+/* In order, without overlap, within the job's life. */
 static void assert_samples_sane(json_t *answer) {
   json_t *samples = json_object_get(answer, "samples"), *sample, *job = json_object_get(answer, "job");
   json_int_t at_ms = 0, end_usec = json_integer_value(member_of(job, "finished_usec_realtime"));
@@ -44,7 +44,7 @@ static void assert_samples_sane(json_t *answer) {
     assert_true(at_ms <= (end_usec - number_of(job, "started_usec_realtime")) / 1000 + 1000);
 }
 
-/* A migration that goes on until the test lets it end. */
+/* A migration that runs until the test lets it end. */
 static const char *start_slow(Bb *bb) {
   const char *id;
 
@@ -63,7 +63,7 @@ static bool exists(const char *path) {
   return access(path, F_OK) == 0;
 }
 
-/* Until there is a file of that name, by inotify on its directory. */
+/* Waits for a file of that name, by inotify on its directory. */
 static void await_file(Bb *bb, const char *path) {
   gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
   g_autofree char *directory = g_path_get_dirname(path);
@@ -85,7 +85,7 @@ static bool has_moved(json_t *job, gconstpointer data) {
   return bb_has_numbers(job, NULL) && number_of(job, "progress.elapsed_ms") >= 500;
 }
 
-static void a_migration_that_runs_has_one(void **state) {
+static void a_running_migration_has_a_history(void **state) {
   Bb *bb = *state;
   const char *id = start_slow(bb);
   json_t *answer, *sample;
@@ -100,11 +100,11 @@ static void a_migration_that_runs_has_one(void **state) {
   assert_int_equal(number_of(sample, "iteration"), 1);
   assert_true(number_of(sample, "memory_processed_bytes") > 0);
   assert_true(number_of(sample, "memory_remaining_bytes") > 0);
-  /* It is nowhere else. */
+  /* Nothing else has it. */
   assert_null(member_of(client_get(bb_connect(bb), id), "samples"));
 }
 
-static void a_finished_job_keeps_it_as_it_was(void **state) {
+static void a_finished_job_keeps_its_history(void **state) {
   Bb *bb = *state;
   const char *id = start_slow(bb);
   json_t *before, *after;
@@ -122,7 +122,7 @@ static void a_finished_job_keeps_it_as_it_was(void **state) {
   assert_true(json_equal(json_object_get(before, "samples"), json_object_get(after, "samples")));
 }
 
-static void a_job_that_waits_has_none(void **state) {
+static void a_waiting_job_has_none(void **state) {
   Bb *bb = *state;
 
   bb_configure(bb, "MaxOutgoing=1\n");
@@ -132,7 +132,7 @@ static void a_job_that_waits_has_none(void **state) {
   assert_text(get_history(bb, "vm2"), "job.phase", "pending");
 }
 
-static void an_unknown_job_is_refused_as_by_get(void **state) {
+static void an_unknown_job_is_refused_as_with_get(void **state) {
   Bb *bb = *state;
   json_t *error;
 
@@ -141,7 +141,7 @@ static void an_unknown_job_is_refused_as_by_get(void **state) {
   assert_text(error, "job", "vm1");
 }
 
-static void it_goes_with_the_job(void **state) {
+static void it_is_removed_with_the_job(void **state) {
   Bb *bb = *state;
   g_autofree char *first_path = NULL, *second_path = NULL;
   json_t *first, *second;
@@ -156,7 +156,7 @@ static void it_goes_with_the_job(void **state) {
   second = client_start(bb_connect(bb), "vm2", NULL);
   second_path = path_of(bb, text_of(second, "id"), ".json");
   bb_await_phase(bb, text_of(second, "id"), "succeeded");
-  /* Until the clock of the agent has forgotten it: asking is what there is. */
+  /* Until the agent's clock has dropped it: there is nothing to wait on, so ask. */
   for (gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
        exists(first_path) && g_get_monotonic_time() < until_us;)
     get_history(bb, text_of(second, "id"));
@@ -181,7 +181,7 @@ static void killed_in_the_middle_it_goes_on(void **state) {
   bb_await(bb, id, bb_has_numbers, NULL);
   after = get_history(bb, id);
   assert_samples_sane(after);
-  /* What was written before the kill is there, as it was, and what came after follows it. */
+  /* What was written before the kill is unchanged, and what came after follows it. */
   while (json_equal(json_array_get(json_object_get(before, "samples"), kept),
                     json_array_get(json_object_get(after, "samples"), kept)))
     kept++;
@@ -195,7 +195,7 @@ static void killed_in_the_middle_it_goes_on(void **state) {
   assert_true(count_samples(after) > kept);
 }
 
-static void stopped_in_order_nothing_of_it_is_lost(void **state) {
+static void a_clean_stop_loses_nothing(void **state) {
   Bb *bb = *state;
   const char *id = start_slow(bb);
   json_t *before, *after, *sample;
@@ -215,7 +215,7 @@ static void put(const char *path, const char *text) {
   assert_true(g_file_set_contents(path, text, -1, NULL));
 }
 
-static void a_damaged_one_is_set_aside_and_the_job_goes_on(void **state) {
+static void a_damaged_history_is_set_aside_and_the_job_goes_on(void **state) {
   Bb *bb = *state;
   const char *id = start_slow(bb);
   g_autofree char *path = path_of(bb, id, ".json");
@@ -233,7 +233,7 @@ static void a_damaged_one_is_set_aside_and_the_job_goes_on(void **state) {
   bb_link_fast(bb);
   bb_await_phase(bb, id, "succeeded");
 
-  /* And of a finished job: it is said, and the answer is without it. */
+  /* And of a finished job: the damage is reported, and the reply comes without it. */
   answer = get_history(bb, id);
   assert_samples_sane(answer);
   put(path, "");
@@ -243,7 +243,7 @@ static void a_damaged_one_is_set_aside_and_the_job_goes_on(void **state) {
   assert_non_null(strstr(log, "its report will lack it"));
 }
 
-static void what_belongs_to_no_job_is_swept_at_the_start(void **state) {
+static void histories_without_a_job_are_removed_on_startup(void **state) {
   Bb *bb = *state;
   const char *id = start_slow(bb);
   g_autofree char *path = path_of(bb, id, ".json");
@@ -260,7 +260,7 @@ static void what_belongs_to_no_job_is_swept_at_the_start(void **state) {
   assert_true(exists(path));
 }
 
-static void where_none_can_be_kept_the_job_is_moved_all_the_same(void **state) {
+static void if_no_history_can_be_written_the_job_runs_anyway(void **state) {
   Bb *bb = *state;
   g_autofree char *path = g_build_filename(bb->state_directory, "history", NULL);
   const char *id;
@@ -278,15 +278,15 @@ static void where_none_can_be_kept_the_job_is_moved_all_the_same(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_migration_that_runs_has_one);
-  TESTS_ADD(&tests, a_finished_job_keeps_it_as_it_was);
-  TESTS_ADD(&tests, a_job_that_waits_has_none);
-  TESTS_ADD(&tests, an_unknown_job_is_refused_as_by_get);
-  TESTS_ADD(&tests, it_goes_with_the_job);
+  TESTS_ADD(&tests, a_running_migration_has_a_history);
+  TESTS_ADD(&tests, a_finished_job_keeps_its_history);
+  TESTS_ADD(&tests, a_waiting_job_has_none);
+  TESTS_ADD(&tests, an_unknown_job_is_refused_as_with_get);
+  TESTS_ADD(&tests, it_is_removed_with_the_job);
   TESTS_ADD(&tests, killed_in_the_middle_it_goes_on);
-  TESTS_ADD(&tests, stopped_in_order_nothing_of_it_is_lost);
-  TESTS_ADD(&tests, a_damaged_one_is_set_aside_and_the_job_goes_on);
-  TESTS_ADD(&tests, what_belongs_to_no_job_is_swept_at_the_start);
-  TESTS_ADD(&tests, where_none_can_be_kept_the_job_is_moved_all_the_same);
+  TESTS_ADD(&tests, a_clean_stop_loses_nothing);
+  TESTS_ADD(&tests, a_damaged_history_is_set_aside_and_the_job_goes_on);
+  TESTS_ADD(&tests, histories_without_a_job_are_removed_on_startup);
+  TESTS_ADD(&tests, if_no_history_can_be_written_the_job_runs_anyway);
   return bb_run(&tests, "history");
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A call that a libvirtd does not answer is told, to everybody who looks, and so is its end. */
+/* A call that a libvirtd does not answer is reported to everybody who looks, and so is its end. */
 #include "tests/blackbox/harness.h"
 
 #include <pwd.h>
 #include <stdio.h>
 #include <unistd.h>
 
-/* What hangs does so until the test ends it, however slow the machine is. */
+/* A hung call hangs until the test ends it, however slow the machine is. */
 static void start(Bb *bb) {
   json_object_set_new(bb->world, "keepalive_ms", json_integer(10 * BB_PATIENCE_MS));
   bb_publish(bb);
@@ -25,7 +25,7 @@ static bool hangs_no_more(json_t *job, gconstpointer data) {
   return !hanging_of(job);
 }
 
-/* Who is not told of a change asks again and again. */
+/* There is no notification of this change, so poll. */
 static json_t *await_node(Client *client, bool hanging) {
   for (int waited_ms = 0; waited_ms < BB_PATIENCE_MS; waited_ms += 20) {
     json_t *node = client_call(client, "GetNode", NULL);
@@ -56,10 +56,9 @@ static const struct Told {
   bool target; /* whose libvirtd it is */
   bool ends;   /* the job, as soon as it is answered */
 } told[] = {
-    {"numbers that hang are told", "job_stats", nothing, "the numbers of the migration", false},
-    {"an abort that hangs is told", "abort_job", its_abort_is_asked_for, "to abort the migration", false,
-     true},
-    {"a target that does not say how it stands is told", "b.domain_status", its_outcome_is_open,
+    {"hung job statistics are reported", "job_stats", nothing, "the numbers of the migration", false},
+    {"a hung abort is reported", "abort_job", its_abort_is_asked_for, "to abort the migration", false, true},
+    {"a target that does not answer is reported", "b.domain_status", its_outcome_is_open,
      "how the domain stands", true, true},
 };
 
@@ -75,7 +74,7 @@ static char *show(Bb *bb) {
   return text;
 }
 
-static void a_call_that_hangs_is_told_everywhere(void **state) {
+static void a_hung_call_is_reported_everywhere(void **state) {
   Bb *bb = *state;
   const struct Told *row = bb->row;
   g_autofree char *target = bb_target(bb, "b"), *shown = NULL, *log = NULL;
@@ -112,7 +111,7 @@ static void a_call_that_hangs_is_told_everywhere(void **state) {
   assert_true(g_file_get_contents(bb->log, &log, NULL, NULL));
   assert_non_null(strstr(log, row->call));
 
-  /* And when it is over. */
+  /* And its end. */
   bb_set_call(bb, row->knob, NULL);
   if (row->ends) {
     bb_await_phase(bb, id, "aborted");
@@ -126,7 +125,7 @@ static void a_call_that_hangs_is_told_everywhere(void **state) {
   close(fd);
 }
 
-static void what_a_job_left_behind_is_told_until_it_comes_back(void **state) {
+static void a_hung_call_outlives_its_job_in_the_report(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -147,7 +146,7 @@ static void what_a_job_left_behind_is_told_until_it_comes_back(void **state) {
   await_node(client, false);
 }
 
-static void a_call_of_no_job_is_told_to_those_who_may_read_jobs(void **state) {
+static void a_hung_call_without_a_job_is_shown_to_those_who_may_read_jobs(void **state) {
   Bb *bb = *state;
   struct passwd *nobody = getpwnam("nobody");
   Client *client, *starter;
@@ -175,8 +174,8 @@ int main(void) {
     fprintf(stderr, "HANDOFFCTL is to name the program\n");
     return 1;
   }
-  TESTS_ADD_ROWS(&tests, a_call_that_hangs_is_told_everywhere, told);
-  TESTS_ADD(&tests, what_a_job_left_behind_is_told_until_it_comes_back);
-  TESTS_ADD(&tests, a_call_of_no_job_is_told_to_those_who_may_read_jobs);
+  TESTS_ADD_ROWS(&tests, a_hung_call_is_reported_everywhere, told);
+  TESTS_ADD(&tests, a_hung_call_outlives_its_job_in_the_report);
+  TESTS_ADD(&tests, a_hung_call_without_a_job_is_shown_to_those_who_may_read_jobs);
   return bb_run(&tests, "late");
 }

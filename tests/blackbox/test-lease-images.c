@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A target: disk images that are made for domains that are to come, and removed with their leases. */
+/* A target: disk images that are created for domains to come, and removed with their leases. */
 #include "tests/blackbox/lease.h"
 
 #include <signal.h>
@@ -39,7 +39,7 @@ static bool is_over(json_t *job, gconstpointer data) {
   return strcmp(phase, "succeeded") == 0 || strcmp(phase, "failed") == 0 || strcmp(phase, "aborted") == 0;
 }
 
-static void a_missing_disk_is_made_where_that_is_asked_for(void **state) {
+static void a_missing_disk_is_created_on_request(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client;
@@ -53,11 +53,11 @@ static void a_missing_disk_is_made_where_that_is_asked_for(void **state) {
   assert_int_equal(image_bytes(bb), 4 * MIB);
   migrate(bb, "vm9");
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
-  /* It is the guest's now. */
+  /* Now it is the guest's. */
   assert_int_equal(image_bytes(bb), 4 * MIB);
 }
 
-static void what_was_made_goes_when_the_domain_does_not_come(void **state) {
+static void images_are_removed_if_the_domain_does_not_come(void **state) {
   static const char *const ways[] = {"released", "expired", "cancelled"};
   Bb *bb = *state;
   Client *client;
@@ -87,7 +87,7 @@ static void what_was_made_goes_when_the_domain_does_not_come(void **state) {
   }
 }
 
-/* A lease for 100 s, with its image made. Returns its id. */
+/* A lease for 100 s, with its image created. Returns its id. */
 static const char *made_for_vm9(Bb *bb) {
   const char *id;
 
@@ -110,11 +110,11 @@ static void assert_left(Bb *bb, json_t *job, const char *why) {
   assert_non_null(event);
   if (!strstr(text_of(event, "message"), why))
     fail_msg("%s", text_of(event, "message"));
-  /* What an operator can do. */
+  /* It says what an operator can do. */
   assert_non_null(strstr(text_of(event, "message"), "virsh vol-delete /d/root.img"));
 }
 
-/* --- what may hide that the guest came, ran and was turned off --- */
+/* --- what may hide that the guest arrived, ran and was shut down --- */
 
 static void kill_and_start(Bb *bb) {
   bb_stop(bb, SIGKILL);
@@ -135,7 +135,7 @@ static const struct Gap {
     {"the connection to libvirtd broke meanwhile", cut_off_from_libvirtd},
 };
 
-static void what_was_made_stays_after_a_gap(void **state) {
+static void images_stay_after_a_gap(void **state) {
   Bb *bb = *state;
   const struct Gap *row = bb->row;
   const char *id = made_for_vm9(bb);
@@ -144,7 +144,7 @@ static void what_was_made_stays_after_a_gap(void **state) {
   assert_left(bb, release(bb, id), "the agent, or its connection to libvirtd, was away for a time");
 }
 
-static void what_was_written_to_stays(void **state) {
+static void a_written_image_stays(void **state) {
   Bb *bb = *state;
   const char *id = made_for_vm9(bb);
 
@@ -152,8 +152,8 @@ static void what_was_written_to_stays(void **state) {
   assert_left(bb, release(bb, id), "it has been written to since it was created");
 }
 
-/* A copy that was not finished: the next lease uses the image as it is. */
-static void what_a_cancelled_move_wrote_to_stays_and_is_used_again(void **state) {
+/* An unfinished copy: the next lease uses the image as it is. */
+static void an_image_of_a_cancelled_migration_stays_and_is_used_again(void **state) {
   Bb *bb = *state;
   json_t *job;
   const char *id = made_for_vm9(bb);
@@ -173,7 +173,7 @@ static void what_a_cancelled_move_wrote_to_stays_and_is_used_again(void **state)
   assert_int_equal(json_array_size(member_of(job, "lease.images")), 0);
 }
 
-static void a_definition_speaks_against_removal(void **state) {
+static void a_definition_prevents_removal(void **state) {
   Bb *bb = *state;
   const char *id = made_for_vm9(bb);
 
@@ -181,8 +181,8 @@ static void a_definition_speaks_against_removal(void **state) {
   assert_left(bb, release(bb, id), "the domain is, or was, defined or running here");
 }
 
-/* Its coming, its running and its end lie between two looks: the events tell of them. */
-static void what_ran_between_two_looks_has_run(void **state) {
+/* It arrives, runs and ends between two looks: the events report it. */
+static void a_run_between_two_looks_counts(void **state) {
   Bb *bb = *state;
   json_t *job;
   const char *id;
@@ -203,16 +203,16 @@ static void what_ran_between_two_looks_has_run(void **state) {
   assert_left(bb, job, "the guest was here");
 }
 
-/* Nobody but its owner knows that it ran here: the agent was away when it came, and when it was turned off. */
+/* Only its owner knows that it ran here: the agent was down when it arrived and when it was shut down. */
 static const struct Unseen {
   const char *name;
   bool away_all_along;
   bool persistent; /* its definition stays */
 } unseen[] = {
-    {"away from mid-move on", false, true},
-    {"away from mid-move on, and it was transient", false, false},
-    {"away until its time is over", true, true},
-    {"away until its time is over, and it was transient", true, false},
+    {"down since the middle of the migration", false, true},
+    {"down since the middle of the migration, transient domain", false, false},
+    {"down until the lease expired", true, true},
+    {"down until the lease expired, transient domain", true, false},
 };
 
 static void the_only_disk_stays(void **state) {
@@ -244,7 +244,7 @@ static void the_only_disk_stays(void **state) {
   assert_null(strstr(text_of(job, "failure.message"), "nothing came"));
 }
 
-static void what_is_no_longer_as_it_was_made_stays(void **state) {
+static void a_changed_image_stays(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client;
@@ -259,7 +259,7 @@ static void what_is_no_longer_as_it_was_made_stays(void **state) {
   assert_int_equal(image_bytes(bb), 4 * MIB);
 }
 
-static void an_image_that_cannot_be_made_refuses_the_lease(void **state) {
+static void if_an_image_cannot_be_created_the_lease_is_refused(void **state) {
   Bb *bb = *state;
   json_t *error;
   Client *client;
@@ -275,8 +275,8 @@ static void an_image_that_cannot_be_made_refuses_the_lease(void **state) {
   assert_no_leases(client);
 }
 
-/* The record says what was to be made, and nobody knows whether it was. */
-static void killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own(void **state) {
+/* The record says what should be created, and nobody knows whether it was. */
+static void killed_while_creating_images_it_claims_none_that_it_did_not_watch(void **state) {
   Bb *bb = *state;
   json_t *parameters, *job;
   Client *client;
@@ -288,7 +288,7 @@ static void killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_it
   client_send(client, "Prepare", json_incref(parameters), 0);
   bb_await_phase(bb, text_of(await_job(bb_connect(bb)), "id"), "preparing");
   bb_stop(bb, SIGKILL);
-  /* As if that had been the kill's moment. */
+  /* As if the agent had been killed just then. */
   bb_set_call(bb, "make_image", NULL);
   bb_set_host(bb, "a", "volumes", json_pack("{si}", "/d/root.img", 4 * MIB));
   bb_start(bb);
@@ -304,16 +304,16 @@ static void killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_it
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_missing_disk_is_made_where_that_is_asked_for);
-  TESTS_ADD(&tests, what_was_made_goes_when_the_domain_does_not_come);
-  TESTS_ADD_ROWS(&tests, what_was_made_stays_after_a_gap, gaps);
-  TESTS_ADD(&tests, what_was_written_to_stays);
-  TESTS_ADD(&tests, what_a_cancelled_move_wrote_to_stays_and_is_used_again);
-  TESTS_ADD(&tests, a_definition_speaks_against_removal);
-  TESTS_ADD(&tests, what_ran_between_two_looks_has_run);
+  TESTS_ADD(&tests, a_missing_disk_is_created_on_request);
+  TESTS_ADD(&tests, images_are_removed_if_the_domain_does_not_come);
+  TESTS_ADD_ROWS(&tests, images_stay_after_a_gap, gaps);
+  TESTS_ADD(&tests, a_written_image_stays);
+  TESTS_ADD(&tests, an_image_of_a_cancelled_migration_stays_and_is_used_again);
+  TESTS_ADD(&tests, a_definition_prevents_removal);
+  TESTS_ADD(&tests, a_run_between_two_looks_counts);
   TESTS_ADD_ROWS(&tests, the_only_disk_stays, unseen);
-  TESTS_ADD(&tests, what_is_no_longer_as_it_was_made_stays);
-  TESTS_ADD(&tests, an_image_that_cannot_be_made_refuses_the_lease);
-  TESTS_ADD(&tests, killed_while_it_makes_images_it_makes_the_rest_and_takes_none_for_its_own);
+  TESTS_ADD(&tests, a_changed_image_stays);
+  TESTS_ADD(&tests, if_an_image_cannot_be_created_the_lease_is_refused);
+  TESTS_ADD(&tests, killed_while_creating_images_it_claims_none_that_it_did_not_watch);
   return bb_run(&tests, "lease-images");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A target: places that are held for domains that are to come, and what becomes of these. */
+/* A target: leases for domains to come, and what becomes of them. */
 #include "tests/blackbox/lease.h"
 
 #include <signal.h>
@@ -35,7 +35,7 @@ static void a_lease_is_an_incoming_job_that_says_where_to_send_the_domain(void *
   assert_non_null(bb_record(bb, text_of(job, "id")));
 }
 
-static void what_comes_is_followed_to_its_end_and_the_lease_is_gone(void **state) {
+static void an_arrival_is_followed_to_its_end_and_ends_the_lease(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client = lease_start(bb);
@@ -54,7 +54,7 @@ static void what_comes_is_followed_to_its_end_and_the_lease_is_gone(void **state
   assert_text(bb_truth(bb, "vm9"), "host", "a");
 }
 
-static void what_comes_unannounced_gets_a_job_as_well(void **state) {
+static void an_unannounced_arrival_gets_a_job_too(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client;
@@ -72,7 +72,7 @@ static void what_comes_unannounced_gets_a_job_as_well(void **state) {
   assert_no_leases(client);
 }
 
-static void post_copy_is_seen_and_tells_no_downtime(void **state) {
+static void post_copy_is_shown_and_reports_no_downtime(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client = lease_start(bb);
@@ -87,7 +87,7 @@ static void post_copy_is_seen_and_tells_no_downtime(void **state) {
 
 /* --- the other ends --- */
 
-static void a_move_that_is_aborted_at_its_source_gives_the_lease_back(void **state) {
+static void an_abort_at_the_source_ends_the_lease(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client = lease_start(bb);
@@ -111,7 +111,7 @@ static void a_lease_expires(void **state) {
   assert_no_leases(client);
 }
 
-static void what_has_come_does_not_expire(void **state) {
+static void an_arrived_lease_does_not_expire(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client;
@@ -128,7 +128,7 @@ static void what_has_come_does_not_expire(void **state) {
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
 }
 
-static void a_lease_is_given_back(void **state) {
+static void a_lease_can_be_released(void **state) {
   static const struct { const char *method, *parameter; } ways[] = {{"Release", "lease"}, {"Abort", "job"}};
   Bb *bb = *state;
   Client *client = lease_start(bb);
@@ -145,7 +145,7 @@ static void a_lease_is_given_back(void **state) {
   assert_no_leases(client);
 }
 
-static void giving_back_twice_does_no_harm(void **state) {
+static void releasing_twice_does_no_harm(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client = lease_start(bb);
@@ -158,7 +158,7 @@ static void giving_back_twice_does_no_harm(void **state) {
   client_refused(client, "Release", json_pack("{ss}", "lease", "ffffffff"), "NoSuchJob");
 }
 
-static void what_has_begun_to_come_is_its_sources(void **state) {
+static void once_arriving_only_the_source_can_end_it(void **state) {
   Bb *bb = *state;
   json_t *error;
   Client *client = lease_start(bb);
@@ -175,7 +175,7 @@ static void what_has_begun_to_come_is_its_sources(void **state) {
   bb_await_phase(bb, id, "succeeded");
 }
 
-static void a_domain_that_is_started_here_meanwhile_ends_the_lease(void **state) {
+static void a_domain_started_here_meanwhile_ends_the_lease(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -188,8 +188,8 @@ static void a_domain_that_is_started_here_meanwhile_ends_the_lease(void **state)
   assert_text(job, "result.running_at", "target");
 }
 
-/* Its job here may be a moment behind. */
-static void what_has_just_come_can_be_sent_on(void **state) {
+/* Its job here may lag a moment behind. */
+static void a_domain_that_just_arrived_can_be_sent_on(void **state) {
   Bb *bb = *state;
   json_t *job;
   Client *client;
@@ -207,7 +207,7 @@ static void what_has_just_come_can_be_sent_on(void **state) {
   assert_text(client_get(client, text_of(job, "id")), "phase", "succeeded");
 }
 
-static void what_has_not_come_cannot_be_sent_on(void **state) {
+static void a_domain_that_has_not_arrived_cannot_be_sent_on(void **state) {
   Bb *bb = *state;
   Client *client = lease_start(bb);
 
@@ -218,7 +218,7 @@ static void what_has_not_come_cannot_be_sent_on(void **state) {
 
 /* --- restarts --- */
 
-static void a_lease_outlives_the_agent(void **state) {
+static void a_lease_survives_the_agent(void **state) {
   static const int signals[] = {SIGKILL, SIGTERM};
   Bb *bb = *state;
   Client *client;
@@ -240,7 +240,7 @@ static void a_lease_outlives_the_agent(void **state) {
   bb_await_phase(bb, id, "succeeded");
 }
 
-static void it_may_come_while_the_agent_is_away(void **state) {
+static void a_domain_may_arrive_while_the_agent_is_down(void **state) {
   Bb *bb = *state;
   json_t *job;
   const char *id;
@@ -261,7 +261,7 @@ static void it_may_come_while_the_agent_is_away(void **state) {
   assert_events_whole(job);
 }
 
-static void a_lease_expires_while_the_agent_is_away(void **state) {
+static void a_lease_expires_while_the_agent_is_down(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -279,11 +279,11 @@ static void events_that_are_lost_are_made_up_for(void **state) {
   bb_set_call(bb, "events", json_pack("{sb}", "drop", 1));
   job = prepare_for(bb, bb_connect(bb), "vm9", 5);
   migrate(bb, "vm9");
-  /* Nobody tells that it comes: it is seen when its time is over, at the latest. */
+  /* No event reports its arrival: the agent notices at the latest when the lease expires. */
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
 }
 
-static void a_libvirtd_that_is_away_ends_nothing(void **state) {
+static void a_libvirtd_that_is_down_ends_nothing(void **state) {
   Bb *bb = *state;
   Client *client = lease_start(bb);
   const char *id;
@@ -299,7 +299,7 @@ static void a_libvirtd_that_is_away_ends_nothing(void **state) {
 
 /* --- who gets one --- */
 
-static void the_same_key_gives_the_same_lease_over_a_kill(void **state) {
+static void the_same_key_gives_the_same_lease_after_a_kill(void **state) {
   Bb *bb = *state;
   json_t *parameters = NULL, *reply;
   Client *client;
@@ -316,12 +316,12 @@ static void the_same_key_gives_the_same_lease_over_a_kill(void **state) {
   assert_true(json_is_false(json_object_get(reply, "created")));
   client_refused(client, "Prepare", with(prepare_parameters(bb, "vm8"), "request_key", json_string("k")),
                  "RequestKeyConflict");
-  /* Not even when it is full, or cordoned. */
+  /* Not even when the node is full or cordoned. */
   client_call(client, "Cordon", NULL);
   assert_text(client_call(client, "Prepare", parameters), "job.id", id);
 }
 
-static void places_are_counted_with_leases(void **state) {
+static void leases_count_towards_max_incoming(void **state) {
   Bb *bb = *state;
   json_t *error;
   Client *client;
@@ -337,7 +337,7 @@ static void places_are_counted_with_leases(void **state) {
   prepare(bb, client, "vm8");
 }
 
-static void two_calls_at_once_do_not_get_one_place(void **state) {
+static void two_calls_at_once_cannot_share_one_place(void **state) {
   Bb *bb = *state;
   static const char *const guests[] = {"vm8", "vm9"};
   Client *clients[2];
@@ -361,7 +361,7 @@ static void two_calls_at_once_do_not_get_one_place(void **state) {
   assert_int_equal(granted, 1);
 }
 
-static void memory_is_counted_with_leases(void **state) {
+static void memory_set_aside_for_leases_counts(void **state) {
   Bb *bb = *state;
   json_t *error;
   Client *client;
@@ -374,7 +374,7 @@ static void memory_is_counted_with_leases(void **state) {
   assert_non_null(strstr(text_of(finding(error, "TARGET_MEMORY"), "seen"), "16 MiB are set aside"));
 }
 
-static void all_that_keeps_it_is_told_at_once(void **state) {
+static void all_blockers_are_reported_at_once(void **state) {
   Bb *bb = *state;
   json_t *error;
   Client *client;
@@ -391,7 +391,7 @@ static void all_that_keeps_it_is_told_at_once(void **state) {
   assert_int_equal(json_array_size(member_of(client_call(client, "List", NULL), "jobs")), 0);
 }
 
-static void a_cordoned_node_takes_none(void **state) {
+static void a_cordoned_node_grants_none(void **state) {
   Bb *bb = *state;
   Client *client = lease_start(bb);
 
@@ -399,7 +399,7 @@ static void a_cordoned_node_takes_none(void **state) {
   client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "NodeCordoned");
 }
 
-static void what_cannot_be_is_refused_by_name(void **state) {
+static void invalid_calls_get_named_errors(void **state) {
   Bb *bb = *state;
   json_t *error;
   Client *client = lease_start(bb);
@@ -423,7 +423,7 @@ static void what_cannot_be_is_refused_by_name(void **state) {
   client_refused(client, "Prepare", prepare_parameters(bb, "vm9"), "DomainBusy");
 }
 
-static void a_libvirtd_that_hangs_is_an_error_and_holds_nobody_up(void **state) {
+static void a_hung_libvirtd_is_an_error_and_delays_nobody(void **state) {
   static const char *const hosts[] = {"a", "b"};
   Bb *bb = *state;
   Client *client;
@@ -474,31 +474,31 @@ int main(void) {
   Tests tests = {0};
 
   TESTS_ADD(&tests, a_lease_is_an_incoming_job_that_says_where_to_send_the_domain);
-  TESTS_ADD(&tests, what_comes_is_followed_to_its_end_and_the_lease_is_gone);
-  TESTS_ADD(&tests, what_comes_unannounced_gets_a_job_as_well);
-  TESTS_ADD(&tests, post_copy_is_seen_and_tells_no_downtime);
-  TESTS_ADD(&tests, a_move_that_is_aborted_at_its_source_gives_the_lease_back);
+  TESTS_ADD(&tests, an_arrival_is_followed_to_its_end_and_ends_the_lease);
+  TESTS_ADD(&tests, an_unannounced_arrival_gets_a_job_too);
+  TESTS_ADD(&tests, post_copy_is_shown_and_reports_no_downtime);
+  TESTS_ADD(&tests, an_abort_at_the_source_ends_the_lease);
   TESTS_ADD(&tests, a_lease_expires);
-  TESTS_ADD(&tests, what_has_come_does_not_expire);
-  TESTS_ADD(&tests, a_lease_is_given_back);
-  TESTS_ADD(&tests, giving_back_twice_does_no_harm);
-  TESTS_ADD(&tests, what_has_begun_to_come_is_its_sources);
-  TESTS_ADD(&tests, a_domain_that_is_started_here_meanwhile_ends_the_lease);
-  TESTS_ADD(&tests, what_has_just_come_can_be_sent_on);
-  TESTS_ADD(&tests, what_has_not_come_cannot_be_sent_on);
-  TESTS_ADD(&tests, a_lease_outlives_the_agent);
-  TESTS_ADD(&tests, it_may_come_while_the_agent_is_away);
-  TESTS_ADD(&tests, a_lease_expires_while_the_agent_is_away);
+  TESTS_ADD(&tests, an_arrived_lease_does_not_expire);
+  TESTS_ADD(&tests, a_lease_can_be_released);
+  TESTS_ADD(&tests, releasing_twice_does_no_harm);
+  TESTS_ADD(&tests, once_arriving_only_the_source_can_end_it);
+  TESTS_ADD(&tests, a_domain_started_here_meanwhile_ends_the_lease);
+  TESTS_ADD(&tests, a_domain_that_just_arrived_can_be_sent_on);
+  TESTS_ADD(&tests, a_domain_that_has_not_arrived_cannot_be_sent_on);
+  TESTS_ADD(&tests, a_lease_survives_the_agent);
+  TESTS_ADD(&tests, a_domain_may_arrive_while_the_agent_is_down);
+  TESTS_ADD(&tests, a_lease_expires_while_the_agent_is_down);
   TESTS_ADD(&tests, events_that_are_lost_are_made_up_for);
-  TESTS_ADD(&tests, a_libvirtd_that_is_away_ends_nothing);
-  TESTS_ADD(&tests, the_same_key_gives_the_same_lease_over_a_kill);
-  TESTS_ADD(&tests, places_are_counted_with_leases);
-  TESTS_ADD(&tests, two_calls_at_once_do_not_get_one_place);
-  TESTS_ADD(&tests, memory_is_counted_with_leases);
-  TESTS_ADD(&tests, all_that_keeps_it_is_told_at_once);
-  TESTS_ADD(&tests, a_cordoned_node_takes_none);
-  TESTS_ADD(&tests, what_cannot_be_is_refused_by_name);
-  TESTS_ADD(&tests, a_libvirtd_that_hangs_is_an_error_and_holds_nobody_up);
+  TESTS_ADD(&tests, a_libvirtd_that_is_down_ends_nothing);
+  TESTS_ADD(&tests, the_same_key_gives_the_same_lease_after_a_kill);
+  TESTS_ADD(&tests, leases_count_towards_max_incoming);
+  TESTS_ADD(&tests, two_calls_at_once_cannot_share_one_place);
+  TESTS_ADD(&tests, memory_set_aside_for_leases_counts);
+  TESTS_ADD(&tests, all_blockers_are_reported_at_once);
+  TESTS_ADD(&tests, a_cordoned_node_grants_none);
+  TESTS_ADD(&tests, invalid_calls_get_named_errors);
+  TESTS_ADD(&tests, a_hung_libvirtd_is_an_error_and_delays_nobody);
   TESTS_ADD(&tests, leases_are_counted_for_prometheus);
   TESTS_ADD(&tests, a_domain_that_is_here_needs_no_lease);
   return bb_run(&tests, "lease");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's own life: its end, its files, what it keeps and what it forgets. */
+/* The daemon's own life: its exit, its files, what it keeps and what it drops. */
 #include "tests/blackbox/harness.h"
 
 #include <fcntl.h>
@@ -14,11 +14,11 @@ static void assert_clean_end(Bb *bb, int signal_number) {
 
   assert_true(WIFEXITED(status));
   assert_int_equal(WEXITSTATUS(status), 0);
-  /* Far below the 30 s of a call that hangs, far above what a busy machine takes. */
+  /* Far below the 30 s of a hung call, far above what a busy machine takes. */
   assert_true(g_get_monotonic_time() - before_us < 15 * G_USEC_PER_SEC);
 }
 
-static void it_ends_on_sigterm_and_takes_its_socket_away(void **state) {
+static void it_exits_on_sigterm_and_removes_its_socket(void **state) {
   Bb *bb = *state;
 
   bb_start(bb);
@@ -29,8 +29,8 @@ static void it_ends_on_sigterm_and_takes_its_socket_away(void **state) {
   assert_clean_end(bb, SIGINT);
 }
 
-/* libvirt writes to the socket of a libvirtd that was killed: by default that would end the agent, too. */
-static void a_broken_pipe_does_not_end_it(void **state) {
+/* libvirt writes to the socket of a killed libvirtd: by default that would kill the agent, too. */
+static void a_broken_pipe_does_not_kill_it(void **state) {
   Bb *bb = *state;
 
   bb_start(bb);
@@ -39,7 +39,7 @@ static void a_broken_pipe_does_not_end_it(void **state) {
   assert_clean_end(bb, SIGTERM);
 }
 
-static void its_end_leaves_the_migration_running(void **state) {
+static void its_exit_leaves_the_migration_running(void **state) {
   Bb *bb = *state;
   Client *watcher;
   json_t *job;
@@ -61,7 +61,7 @@ static void its_end_leaves_the_migration_running(void **state) {
   assert_events_whole(job);
 }
 
-static void its_last_status_says_what_goes_on(void **state) {
+static void its_last_status_says_what_keeps_running(void **state) {
   Bb *bb = *state;
   int status_fd;
 
@@ -81,7 +81,7 @@ static void its_last_status_says_what_goes_on(void **state) {
   close(status_fd);
 }
 
-static void it_ends_in_time_though_libvirtd_hangs(void **state) {
+static void it_exits_in_time_though_libvirtd_hangs(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -106,7 +106,7 @@ static void a_stale_socket_is_replaced(void **state) {
   client_call(bb_connect(bb), "GetNode", NULL);
 }
 
-static void records_are_for_their_owner_only(void **state) {
+static void only_the_owner_can_read_records(void **state) {
   Bb *bb = *state;
   g_autofree char *path = NULL;
   struct stat st;
@@ -121,7 +121,7 @@ static void records_are_for_their_owner_only(void **state) {
   assert_int_equal(st.st_mode & 07777, 0666);
 }
 
-static void what_the_node_is(void **state) {
+static void the_node_describes_itself(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *node;
@@ -169,7 +169,7 @@ static const char *move_there(Bb *bb, Client *client, const char *domain) {
   return text_of(job, "id");
 }
 
-/* The clock comes by about once a second. */
+/* The tick comes about once a second. */
 static void await_forgotten(Bb *bb, Client *client, const char *id) {
   gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
 
@@ -182,7 +182,7 @@ static void await_forgotten(Bb *bb, Client *client, const char *id) {
       assert_string_equal(error, "NoSuchJob");
       return;
     }
-    /* One connection more or less is an event of the daemon's loop: yield to it. */
+    /* A connection more or less is an event in the daemon's loop: yield to it. */
     client_close(bb_connect(bb));
     g_thread_yield();
   }
@@ -207,7 +207,7 @@ static void only_so_many_finished_jobs_are_kept(void **state) {
   client_get(client, ids[2]);
   client_get(client, ids[3]);
 
-  /* On the disk, too, and for good. */
+  /* On disk as well, and for good. */
   bb_stop(bb, SIGTERM);
   path = bb_record_path(bb, ids[1]);
   assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
@@ -232,7 +232,7 @@ static void the_last_to_end_is_kept_though_it_was_the_first_to_begin(void **stat
   assert_text(client_get(client, slow), "phase", "succeeded");
 }
 
-static void with_nothing_kept_the_end_is_told_all_the_same(void **state) {
+static void with_nothing_kept_the_end_is_still_reported(void **state) {
   Bb *bb = *state;
   const char *id;
   Client *client;
@@ -269,18 +269,18 @@ static void an_unfinished_job_is_never_forgotten(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, it_ends_on_sigterm_and_takes_its_socket_away);
-  TESTS_ADD(&tests, a_broken_pipe_does_not_end_it);
-  TESTS_ADD(&tests, its_end_leaves_the_migration_running);
-  TESTS_ADD(&tests, its_last_status_says_what_goes_on);
-  TESTS_ADD(&tests, it_ends_in_time_though_libvirtd_hangs);
+  TESTS_ADD(&tests, it_exits_on_sigterm_and_removes_its_socket);
+  TESTS_ADD(&tests, a_broken_pipe_does_not_kill_it);
+  TESTS_ADD(&tests, its_exit_leaves_the_migration_running);
+  TESTS_ADD(&tests, its_last_status_says_what_keeps_running);
+  TESTS_ADD(&tests, it_exits_in_time_though_libvirtd_hangs);
   TESTS_ADD(&tests, a_stale_socket_is_replaced);
-  TESTS_ADD(&tests, records_are_for_their_owner_only);
-  TESTS_ADD(&tests, what_the_node_is);
+  TESTS_ADD(&tests, only_the_owner_can_read_records);
+  TESTS_ADD(&tests, the_node_describes_itself);
   TESTS_ADD(&tests, the_service_describes_itself);
   TESTS_ADD(&tests, only_so_many_finished_jobs_are_kept);
   TESTS_ADD(&tests, the_last_to_end_is_kept_though_it_was_the_first_to_begin);
-  TESTS_ADD(&tests, with_nothing_kept_the_end_is_told_all_the_same);
+  TESTS_ADD(&tests, with_nothing_kept_the_end_is_still_reported);
   TESTS_ADD(&tests, an_unfinished_job_is_never_forgotten);
   return bb_run(&tests, "life");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The metrics: what a parser and the conventions say of them, that they count what happens, and who sees what. */
+/* The metrics: they parse, follow the conventions, count what happens, and show each caller only what it may see. */
 #include "tests/blackbox/harness.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static const char *get_metrics(Client *client) {
   return text_of(client_call(client, "GetMetrics", NULL), "text");
 }
 
-/* The value of a series, written as it is in the text, or NAN. */
+/* The value of a series, named as in the text, or NAN. */
 static double value_of(const char *text, const char *series) {
   g_autofree char *line = g_strconcat("\n", series, " ", NULL);
   const char *found = strstr(text, line);
@@ -35,7 +35,7 @@ static void assert_absent(const char *text, const char *words) {
     fail_msg("%s is in:\n%s", words, text);
 }
 
-/* A parser of Prometheus's, and its conventions. */
+/* Prometheus's own parser, and its conventions. */
 static void assert_good(const Bb *bb, const char *text) {
   g_autofree char *path = g_build_filename(bb->directory, "judged.prom", NULL);
   const char *argv[] = {g_getenv("CHECK_PROMTEXT"), path, NULL};
@@ -112,7 +112,7 @@ static void a_move_is_counted(void **state) {
                (double)number_of(job, "result.transferred_bytes"));
   assert_absent(text, "vm1");
 
-  /* What is kept stays; what was counted belongs to the process. */
+  /* Kept jobs stay; counters start again with the process. */
   bb_stop(bb, SIGTERM);
   bb_start(bb);
   text = get_metrics(bb_connect(bb));
@@ -139,7 +139,7 @@ static void how_a_job_failed_is_counted_by_its_cause(void **state) {
   assert_value(text, "handoffd_migration_duration_seconds_count", 0);
 }
 
-static void how_the_node_stands_is_seen(void **state) {
+static void the_state_of_the_node_shows(void **state) {
   Bb *bb = *state;
   const char *text;
   Client *client;
@@ -162,7 +162,7 @@ static void how_the_node_stands_is_seen(void **state) {
 
 /* --- who sees what --- */
 
-static void what_moves_is_seen_by_those_who_may_read_jobs(void **state) {
+static void migrating_domains_show_to_those_who_may_read_jobs(void **state) {
   Bb *bb = *state;
   g_autofree char *series = NULL, *info = NULL;
   struct passwd *nobody = getpwnam("nobody");
@@ -242,7 +242,7 @@ static void the_file_follows_and_goes_with_the_agent(void **state) {
   assert_int_equal(access(path, F_OK), -1);
 }
 
-static void a_file_that_cannot_be_written_is_said_and_harms_no_job(void **state) {
+static void a_file_that_cannot_be_written_is_reported_and_harms_no_job(void **state) {
   Bb *bb = *state;
   g_autofree char *directory = g_build_filename(bb->directory, "away", NULL);
   g_autofree char *path = g_build_filename(directory, "handoffd.prom", NULL);
@@ -270,10 +270,10 @@ int main(void) {
   TESTS_ADD(&tests, a_node_that_has_done_nothing_has_all_of_its_series);
   TESTS_ADD(&tests, a_move_is_counted);
   TESTS_ADD(&tests, how_a_job_failed_is_counted_by_its_cause);
-  TESTS_ADD(&tests, how_the_node_stands_is_seen);
-  TESTS_ADD(&tests, what_moves_is_seen_by_those_who_may_read_jobs);
+  TESTS_ADD(&tests, the_state_of_the_node_shows);
+  TESTS_ADD(&tests, migrating_domains_show_to_those_who_may_read_jobs);
   TESTS_ADD(&tests, handoffctl_prints_the_same);
   TESTS_ADD(&tests, the_file_follows_and_goes_with_the_agent);
-  TESTS_ADD(&tests, a_file_that_cannot_be_written_is_said_and_harms_no_job);
+  TESTS_ADD(&tests, a_file_that_cannot_be_written_is_reported_and_harms_no_job);
   return bb_run(&tests, "metrics");
 }

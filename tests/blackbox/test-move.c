@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A move and its ends: the way of one that works, aborts, guards, changed goals, and what is lost on the way. */
+/* A job and its ends: one that works, aborts, guards, changed goals, and what gets lost meanwhile. */
 #include "tests/blackbox/harness.h"
 
 #include <unistd.h>
@@ -10,7 +10,7 @@ static json_t *start_and_reach(Bb *bb, Client *client, json_t *policy, const cha
   return bb_await_phase(bb, text_of(job, "id"), phase);
 }
 
-/* "migrating" is said before the first byte moves; with numbers, libvirt has a job that can be aborted. */
+/* Phase migrating begins before the first byte; once there are job statistics, libvirt has a job that can be aborted. */
 static json_t *start_and_move(Bb *bb, Client *client, json_t *policy) {
   json_t *job = start_and_reach(bb, client, policy, "migrating");
 
@@ -30,9 +30,9 @@ static void assert_still_here(Bb *bb, json_t *job) {
   assert_events_whole(job);
 }
 
-/* --- a move that works --- */
+/* --- a job that works --- */
 
-static void the_stream_shows_each_phase_in_its_order_and_the_end(void **state) {
+static void the_stream_shows_each_phase_in_order_and_the_end(void **state) {
   static const char *const order[] = {"pending", "preparing", "migrating", "succeeded"};
   json_int_t revision = -1, percent = -1;
   bool continues = true, seen_last = false;
@@ -81,7 +81,7 @@ static void the_stream_shows_each_phase_in_its_order_and_the_end(void **state) {
   assert_true(json_equal(job, same));
   assert_text(bb_truth(bb, "vm1"), "host", "b");
 
-  /* The connection of the stream serves other calls again. */
+  /* After the stream, the connection serves other calls again. */
   client_call(watcher, "GetNode", NULL);
 }
 
@@ -186,7 +186,7 @@ static void abort_while_preparing(void **state) {
   assert_text(job, "failure.cause", "USER_ABORT");
   assert_text(job, "failure.phase", "preparing");
 
-  /* What hung goes on now, and starts nothing. */
+  /* The hung call continues now, and starts nothing. */
   bb_set_call(bb, "survey_target", NULL);
   job = start_and_move(bb, client, NULL);
   assert_int_equal(number_of(bb_truth(bb, "vm1"), "serial"), 1);
@@ -213,7 +213,7 @@ static void abort_while_migrating(void **state) {
   client_refused(client, "Abort", json_pack("{ss}", "job", "vm1"), "NotAbortable");
 }
 
-static void abort_that_libvirt_refuses_at_first_is_repeated(void **state) {
+static void an_abort_that_libvirt_refuses_at_first_is_repeated(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -228,7 +228,7 @@ static void abort_that_libvirt_refuses_at_first_is_repeated(void **state) {
   assert_text(job, "failure.cause", "USER_ABORT");
 }
 
-static void abort_that_comes_too_late_does_not_hide_that_it_moved(void **state) {
+static void an_abort_that_comes_too_late_does_not_hide_success(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -271,7 +271,7 @@ static void the_deadline_aborts_with_its_numbers(void **state) {
   assert_still_here(bb, job);
 }
 
-static void no_progress_aborts_as_a_fault_of_the_link(void **state) {
+static void no_progress_aborts_and_blames_the_link(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -346,7 +346,7 @@ static json_t *tune_post_copy(bool allow) {
   return json_pack("{ss s{sb}}", "job", "vm1", "policy", "allow_post_copy", (int)allow);
 }
 
-static void a_way_that_was_not_asked_for_cannot_be_allowed_later(void **state) {
+static void a_way_not_allowed_at_the_start_cannot_be_allowed_later(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *error;
@@ -361,7 +361,7 @@ static void a_way_that_was_not_asked_for_cannot_be_allowed_later(void **state) {
   client_call(client, "Tune", tune_post_copy(false));
 }
 
-static void a_way_that_was_asked_for_can_be_forbidden_and_allowed_again(void **state) {
+static void a_way_allowed_at_the_start_can_be_forbidden_and_allowed_again(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -391,7 +391,7 @@ static void a_pending_job_takes_any_goal(void **state) {
   assert_int_equal(number_of(job, "job.policy.parallel_connections"), 2);
 }
 
-static void goals_that_exclude_each_other_are_refused_when_tuned(void **state) {
+static void conflicting_goals_are_refused_when_tuned(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -405,7 +405,7 @@ static void goals_that_exclude_each_other_are_refused_when_tuned(void **state) {
                  "PolicyConflict");
 }
 
-static void the_goals_of_a_job_that_is_over_stay(void **state) {
+static void the_goals_of_a_finished_job_stay(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -416,9 +416,9 @@ static void the_goals_of_a_job_that_is_over_stay(void **state) {
                  "InvalidPolicy");
 }
 
-/* --- what is lost on the way --- */
+/* --- what gets lost meanwhile --- */
 
-static void a_failed_call_although_the_domain_moved_is_a_success(void **state) {
+static void a_failed_call_is_a_success_if_the_domain_migrated(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -450,7 +450,7 @@ static void never_failed(json_t *job) {
   assert_string_not_equal(text_of(job, "phase"), "failed");
 }
 
-static void a_target_that_does_not_answer_at_the_end_is_waited_for(void **state) {
+static void it_waits_for_a_target_that_does_not_answer_at_the_end(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -472,7 +472,7 @@ static void a_target_that_does_not_answer_at_the_end_is_waited_for(void **state)
   assert_events_whole(job);
 }
 
-static void a_source_that_does_not_answer_at_the_end_is_waited_for(void **state) {
+static void it_waits_for_a_source_that_does_not_answer_at_the_end(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -491,7 +491,7 @@ static void a_source_that_does_not_answer_at_the_end_is_waited_for(void **state)
   assert_text(job, "result.running_at", "target");
 }
 
-static void a_guest_that_dies_on_the_way_is_no_fault_of_the_link(void **state) {
+static void a_guest_that_dies_meanwhile_is_not_blamed_on_the_link(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -517,7 +517,7 @@ static void an_abort_by_somebody_else_is_told_from_ours(void **state) {
   assert_still_here(bb, job);
 }
 
-static void where_a_target_lacks_certificates_tls_is_left_out_only_if_that_may_be(void **state) {
+static void without_certificates_at_the_target_only_tls_yes_falls_back(void **state) {
   static const struct {
     const char *tls;
     bool certificates;
@@ -563,7 +563,7 @@ static void two_live_copies_are_reported_and_neither_is_touched(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, the_stream_shows_each_phase_in_its_order_and_the_end);
+  TESTS_ADD(&tests, the_stream_shows_each_phase_in_order_and_the_end);
   TESTS_ADD(&tests, the_numbers_are_those_of_the_hypervisor);
   TESTS_ADD(&tests, without_events_the_end_is_found_by_asking);
   TESTS_ADD(&tests, the_queue_is_worked_off_by_priority_and_age);
@@ -571,25 +571,25 @@ int main(void) {
   TESTS_ADD(&tests, abort_while_pending);
   TESTS_ADD(&tests, abort_while_preparing);
   TESTS_ADD(&tests, abort_while_migrating);
-  TESTS_ADD(&tests, abort_that_libvirt_refuses_at_first_is_repeated);
-  TESTS_ADD(&tests, abort_that_comes_too_late_does_not_hide_that_it_moved);
+  TESTS_ADD(&tests, an_abort_that_libvirt_refuses_at_first_is_repeated);
+  TESTS_ADD(&tests, an_abort_that_comes_too_late_does_not_hide_success);
   TESTS_ADD(&tests, the_deadline_aborts_with_its_numbers);
-  TESTS_ADD(&tests, no_progress_aborts_as_a_fault_of_the_link);
+  TESTS_ADD(&tests, no_progress_aborts_and_blames_the_link);
   TESTS_ADD(&tests, a_tuned_bandwidth_reaches_the_migration);
   TESTS_ADD(&tests, tuned_timeouts_hold_from_now_on);
   TESTS_ADD(&tests, what_is_fixed_at_the_start_is_refused_as_a_whole);
-  TESTS_ADD(&tests, a_way_that_was_not_asked_for_cannot_be_allowed_later);
-  TESTS_ADD(&tests, a_way_that_was_asked_for_can_be_forbidden_and_allowed_again);
+  TESTS_ADD(&tests, a_way_not_allowed_at_the_start_cannot_be_allowed_later);
+  TESTS_ADD(&tests, a_way_allowed_at_the_start_can_be_forbidden_and_allowed_again);
   TESTS_ADD(&tests, a_pending_job_takes_any_goal);
-  TESTS_ADD(&tests, goals_that_exclude_each_other_are_refused_when_tuned);
-  TESTS_ADD(&tests, the_goals_of_a_job_that_is_over_stay);
-  TESTS_ADD(&tests, a_failed_call_although_the_domain_moved_is_a_success);
+  TESTS_ADD(&tests, conflicting_goals_are_refused_when_tuned);
+  TESTS_ADD(&tests, the_goals_of_a_finished_job_stay);
+  TESTS_ADD(&tests, a_failed_call_is_a_success_if_the_domain_migrated);
   TESTS_ADD(&tests, a_call_that_returns_while_the_migration_goes_on);
-  TESTS_ADD(&tests, a_target_that_does_not_answer_at_the_end_is_waited_for);
-  TESTS_ADD(&tests, a_source_that_does_not_answer_at_the_end_is_waited_for);
-  TESTS_ADD(&tests, a_guest_that_dies_on_the_way_is_no_fault_of_the_link);
+  TESTS_ADD(&tests, it_waits_for_a_target_that_does_not_answer_at_the_end);
+  TESTS_ADD(&tests, it_waits_for_a_source_that_does_not_answer_at_the_end);
+  TESTS_ADD(&tests, a_guest_that_dies_meanwhile_is_not_blamed_on_the_link);
   TESTS_ADD(&tests, an_abort_by_somebody_else_is_told_from_ours);
-  TESTS_ADD(&tests, where_a_target_lacks_certificates_tls_is_left_out_only_if_that_may_be);
+  TESTS_ADD(&tests, without_certificates_at_the_target_only_tls_yes_falls_back);
   TESTS_ADD(&tests, two_live_copies_are_reported_and_neither_is_touched);
   return bb_run(&tests, "move");
 }

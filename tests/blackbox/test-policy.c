@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which goals a move has, and who is told where they come from. */
+/* Which goals a job gets, and where each comes from. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -60,7 +60,7 @@ static void the_most_specific_policy_is_chosen_and_recorded(void **state) {
   assert_text(find_in(json_object_get(job, "policy_sources"), "key", "max_downtime_ms"), "source", "tuned");
 }
 
-static void a_named_policy_goes_over_the_chosen_one(void **state) {
+static void a_named_policy_overrides_the_matched_one(void **state) {
   Bb *bb = *state;
   json_t *job, *parameters;
 
@@ -76,7 +76,7 @@ static void a_named_policy_goes_over_the_chosen_one(void **state) {
   assert_text(job, "policy.priority", "user");
 }
 
-static void a_domain_that_nothing_chooses_has_the_nodes_goals(void **state) {
+static void a_domain_without_a_match_has_the_nodes_goals(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -88,7 +88,7 @@ static void a_domain_that_nothing_chooses_has_the_nodes_goals(void **state) {
   assert_int_equal(number_of(job, "policy.max_pause_ms"), 1000);
 }
 
-static void goals_that_a_chosen_policy_excludes_are_refused(void **state) {
+static void goals_that_conflict_with_a_matched_policy_are_refused(void **state) {
   Bb *bb = *state;
   json_t *parameters, *error;
   Client *client;
@@ -168,9 +168,9 @@ int main(void) {
   Tests tests = {0};
 
   TESTS_ADD(&tests, the_most_specific_policy_is_chosen_and_recorded);
-  TESTS_ADD(&tests, a_named_policy_goes_over_the_chosen_one);
-  TESTS_ADD(&tests, a_domain_that_nothing_chooses_has_the_nodes_goals);
-  TESTS_ADD(&tests, goals_that_a_chosen_policy_excludes_are_refused);
+  TESTS_ADD(&tests, a_named_policy_overrides_the_matched_one);
+  TESTS_ADD(&tests, a_domain_without_a_match_has_the_nodes_goals);
+  TESTS_ADD(&tests, goals_that_conflict_with_a_matched_policy_are_refused);
   TESTS_ADD(&tests, the_goals_are_explained);
   TESTS_ADD(&tests, the_goals_are_explained_without_a_domain);
   TESTS_ADD(&tests, an_unknown_domain_has_no_goals);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who waits, for what, since when and until when; and that nobody waits for what is not in his way. */
+/* Which jobs wait, for what, since when and until when; and that no job waits for what does not concern it. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -43,9 +43,9 @@ static json_t *summary_of(Client *client, const char *domain) {
   return json_array_get(jobs, 0);
 }
 
-/* --- a target that is away --- */
+/* --- an unreachable target --- */
 
-static void a_target_that_is_away_is_waited_for(void **state) {
+static void a_job_waits_for_an_unreachable_target(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -73,7 +73,7 @@ static void a_target_that_is_away_is_waited_for(void **state) {
   assert_non_null(find_event(job, "phase", "looking whether what held it is over"));
 }
 
-static void it_is_not_waited_for_longer_than_allowed(void **state) {
+static void it_waits_no_longer_than_unschedulable_timeout(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -89,7 +89,7 @@ static void it_is_not_waited_for_longer_than_allowed(void **state) {
   assert_events_whole(job);
 }
 
-static void in_all_no_longer_than_its_time_for_waiting(void **state) {
+static void it_waits_no_longer_than_pending_timeout_in_total(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -103,7 +103,7 @@ static void in_all_no_longer_than_its_time_for_waiting(void **state) {
   assert_non_null(strstr(text_of(job, "failure.message"), "looked at"));
 }
 
-static void what_waiting_cannot_cure_fails_at_once(void **state) {
+static void permanent_blockers_fail_at_once(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -116,7 +116,7 @@ static void what_waiting_cannot_cure_fails_at_once(void **state) {
   assert_null(find_event(job, "phase", "looking whether"));
 }
 
-static void it_holds_up_nobody_who_goes_elsewhere(void **state) {
+static void a_held_target_does_not_delay_other_targets(void **state) {
   Bb *bb = *state;
   json_t *held, *other;
   Client *client;
@@ -128,7 +128,7 @@ static void it_holds_up_nobody_who_goes_elsewhere(void **state) {
   client = bb_connect(bb);
   held = await_reason(bb, start_towards(client, "vm1", "b", json_pack("{ss}", "priority", "critical")),
                       "TARGET_UNREACHABLE");
-  /* One that goes there as well need not find out by itself. */
+  /* Another job for this target need not find out by itself. */
   other = start_towards(client, "vm2", "b", NULL);
   assert_text(other, "pending.reason", "TARGET_UNREACHABLE");
   assert_int_equal(number_of(other, "pending.queue_position"), 2);
@@ -144,7 +144,7 @@ static void it_holds_up_nobody_who_goes_elsewhere(void **state) {
   bb_await_phase(bb, text_of(client_get(client, "vm2"), "id"), "succeeded");
 }
 
-static void one_that_is_held_can_be_aborted(void **state) {
+static void a_held_job_can_be_aborted(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -156,12 +156,12 @@ static void one_that_is_held_can_be_aborted(void **state) {
   client_call(client, "Abort", json_pack("{ss}", "job", text_of(job, "id")));
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
   assert_text(job, "failure.cause", "USER_ABORT");
-  /* The domain is free for another. */
+  /* The domain is free for another job. */
   back(bb, "b");
   bb_await_phase(bb, text_of(client_start(client, "vm1", NULL), "id"), "succeeded");
 }
 
-static void one_that_is_held_waits_on_over_a_restart(void **state) {
+static void a_held_job_keeps_waiting_after_a_restart(void **state) {
   Bb *bb = *state;
   json_int_t since;
   json_t *job;
@@ -181,7 +181,7 @@ static void one_that_is_held_waits_on_over_a_restart(void **state) {
 
 /* --- this node --- */
 
-static void without_this_nodes_libvirtd_all_wait(void **state) {
+static void without_this_nodes_libvirtd_all_jobs_wait(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *second;
@@ -208,7 +208,7 @@ static void without_this_nodes_libvirtd_all_wait(void **state) {
 
 /* --- limits --- */
 
-static void a_target_takes_only_so_many(void **state) {
+static void a_target_has_a_limit(void **state) {
   Bb *bb = *state;
   g_autofree char *target = bb_target(bb, "b");
   g_autofree char *section = g_strdup_printf("[Target b]\nLibvirtURI=%s\nMaxOutgoing=1\n", target);
@@ -234,7 +234,7 @@ static void a_target_takes_only_so_many(void **state) {
   bb_await_phase(bb, text_of(second, "id"), "succeeded");
 }
 
-static void a_list_tells_who_waits_for_what(void **state) {
+static void a_list_says_what_each_job_waits_for(void **state) {
   Bb *bb = *state;
   json_t *summary;
   Client *client;
@@ -280,16 +280,16 @@ static void a_priority_may_be_changed_while_waiting(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_target_that_is_away_is_waited_for);
-  TESTS_ADD(&tests, it_is_not_waited_for_longer_than_allowed);
-  TESTS_ADD(&tests, in_all_no_longer_than_its_time_for_waiting);
-  TESTS_ADD(&tests, what_waiting_cannot_cure_fails_at_once);
-  TESTS_ADD(&tests, it_holds_up_nobody_who_goes_elsewhere);
-  TESTS_ADD(&tests, one_that_is_held_can_be_aborted);
-  TESTS_ADD(&tests, one_that_is_held_waits_on_over_a_restart);
-  TESTS_ADD(&tests, without_this_nodes_libvirtd_all_wait);
-  TESTS_ADD(&tests, a_target_takes_only_so_many);
-  TESTS_ADD(&tests, a_list_tells_who_waits_for_what);
+  TESTS_ADD(&tests, a_job_waits_for_an_unreachable_target);
+  TESTS_ADD(&tests, it_waits_no_longer_than_unschedulable_timeout);
+  TESTS_ADD(&tests, it_waits_no_longer_than_pending_timeout_in_total);
+  TESTS_ADD(&tests, permanent_blockers_fail_at_once);
+  TESTS_ADD(&tests, a_held_target_does_not_delay_other_targets);
+  TESTS_ADD(&tests, a_held_job_can_be_aborted);
+  TESTS_ADD(&tests, a_held_job_keeps_waiting_after_a_restart);
+  TESTS_ADD(&tests, without_this_nodes_libvirtd_all_jobs_wait);
+  TESTS_ADD(&tests, a_target_has_a_limit);
+  TESTS_ADD(&tests, a_list_says_what_each_job_waits_for);
   TESTS_ADD(&tests, a_priority_may_be_changed_while_waiting);
   return bb_run(&tests, "queue");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What was acknowledged is found again after a kill, however much was said of it; and what cannot be read is not passed over. */
+/* Acknowledged jobs survive a kill, however long their texts; and an unreadable record is not ignored. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -43,10 +43,10 @@ static void remove_file(Bb *bb, const char *name) {
   assert_int_equal(unlink(path), 0);
 }
 
-/* --- much is said of it --- */
+/* --- long texts --- */
 
-/* libvirt's errors have any length, and each is told. */
-static void a_job_of_which_much_was_said_is_the_same_after_a_kill(void **state) {
+/* libvirt's errors may have any length, and each is reported. */
+static void a_job_with_long_texts_survives_a_kill_unchanged(void **state) {
   g_autofree char *long_text = g_strnfill(300 * 1024, 'x');
   Bb *bb = *state;
   json_t *answer;
@@ -68,7 +68,7 @@ static void a_job_of_which_much_was_said_is_the_same_after_a_kill(void **state) 
     bb_await_event(bb, id, "tuned", seen);
     bb_await_event(bb, id, "warning", "new bandwidth limit: refused");
   }
-  /* All of it is on the disk. */
+  /* All of it is on disk. */
   client_call(client, "Tune", json_pack("{ss s{si}}", "job", id, "policy", "progress_timeout_s", 1000));
   bb_stop(bb, SIGKILL);
   bb_set_call(bb, "set_bandwidth", NULL);
@@ -82,7 +82,7 @@ static void a_job_of_which_much_was_said_is_the_same_after_a_kill(void **state) 
   assert_int_equal(number_of(bb_truth(bb, "vm1"), "serial"), 1);
 }
 
-static void a_domain_with_more_to_keep_than_is_kept_is_refused_by_name(void **state) {
+static void a_domain_too_large_for_a_record_gets_a_named_error(void **state) {
   g_autofree char *name = g_strnfill(100 * 1024, 'n');
   Bb *bb = *state;
   Client *client;
@@ -95,13 +95,13 @@ static void a_domain_with_more_to_keep_than_is_kept_is_refused_by_name(void **st
   error = client_refused(client, "Start", keyed_start(bb, name, "k"), "StoreFailed");
   assert_non_null(strstr(text_of(error, "message"), "its domain's name has "));
   assert_int_equal(json_array_size(json_object_get(client_call(client, "List", NULL), "jobs")), 0);
-  /* The key is as good as new. */
+  /* The key can be used again. */
   assert_true(is_begun(client, keyed_start(bb, "vm1", "k")));
 }
 
-/* --- what cannot be read --- */
+/* --- unreadable records --- */
 
-/* Of a job for vm1 under the key "k", in the middle of which something went wrong. */
+/* The record of a job for vm1 under the key "k", damaged in the middle. */
 static char *torn_record(Bb *bb) {
   g_autofree char *path = NULL, *text = NULL;
   json_t *job = client_call(bb_connect(bb), "Start", keyed_start(bb, "vm1", "k"));
@@ -127,7 +127,7 @@ static void its_key_and_its_domain_stay_taken(void **state) {
   bb_start(bb);
   id = torn_record(bb);
   bad = g_strconcat(id, ".json.bad", NULL);
-  /* It is told at each start. */
+  /* It is reported on each start. */
   for (int i = 0; i < 2; i++) {
     bb_start(bb);
     client = bb_connect(bb);
@@ -161,7 +161,7 @@ static const Unknown unknowns[] = {
     {"empty", "", ID ".json.bad"},
     {"cut off before its key", "{\"format\":2,\"job\":{\"id\":\"" ID "\",\"requ", ID ".json.bad"},
     {"no record", "[]", ID ".json"},
-    {"not to be opened", NULL, ID ".json"},
+    {"cannot be opened", NULL, ID ".json"},
     {"with a key twice",
      "{\"format\":2,\"job\":{\"id\":\"" ID
      "\",\"request_key\":\"k\",\"request_key\":\"l\",\"domain\":{\"uuid\":"
@@ -169,7 +169,7 @@ static const Unknown unknowns[] = {
      ID ".json.bad"},
 };
 
-static void of_which_nothing_is_known_nothing_is_begun(void **state) {
+static void an_entirely_unreadable_record_blocks_all_starts(void **state) {
   Bb *bb = *state;
   const Unknown *row = bb->row;
   g_autofree char *path = path_of(bb, ID ".json");
@@ -190,7 +190,7 @@ static void of_which_nothing_is_known_nothing_is_begun(void **state) {
   client_start(client, "vm1", NULL);
 }
 
-static void a_good_record_in_the_place_of_a_bad_one_counts(void **state) {
+static void a_good_record_in_place_of_a_bad_one_counts(void **state) {
   Bb *bb = *state;
   g_autofree char *bad = NULL;
   const char *id;
@@ -208,7 +208,7 @@ static void a_good_record_in_the_place_of_a_bad_one_counts(void **state) {
   client_start(bb_connect(bb), "vm2", NULL);
 }
 
-static void a_cordon_that_cannot_be_read_holds_until_it_is_lifted(void **state) {
+static void an_unreadable_cordon_holds_until_it_is_lifted(void **state) {
   Bb *bb = *state;
 
   bb_start(bb);
@@ -231,11 +231,11 @@ static void a_cordon_that_cannot_be_read_holds_until_it_is_lifted(void **state) 
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_job_of_which_much_was_said_is_the_same_after_a_kill);
-  TESTS_ADD(&tests, a_domain_with_more_to_keep_than_is_kept_is_refused_by_name);
+  TESTS_ADD(&tests, a_job_with_long_texts_survives_a_kill_unchanged);
+  TESTS_ADD(&tests, a_domain_too_large_for_a_record_gets_a_named_error);
   TESTS_ADD(&tests, its_key_and_its_domain_stay_taken);
-  TESTS_ADD_ROWS(&tests, of_which_nothing_is_known_nothing_is_begun, unknowns);
-  TESTS_ADD(&tests, a_good_record_in_the_place_of_a_bad_one_counts);
-  TESTS_ADD(&tests, a_cordon_that_cannot_be_read_holds_until_it_is_lifted);
+  TESTS_ADD_ROWS(&tests, an_entirely_unreadable_record_blocks_all_starts, unknowns);
+  TESTS_ADD(&tests, a_good_record_in_place_of_a_bad_one_counts);
+  TESTS_ADD(&tests, an_unreadable_cordon_holds_until_it_is_lifted);
   return bb_run(&tests, "records");
 }

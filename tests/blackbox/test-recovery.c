@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `handoffctl show` says in words what holds a guest up on its way, and what is being tried. */
+/* `handoffctl show` says in words why a guest is stuck, and what the agent is trying. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -48,7 +48,7 @@ static void target_goes_away(Bb *bb) {
   bb_set_domain(bb, "vm1", "state", json_string("paused_migration"));
 }
 
-/* libvirt has given the migration up, QEMU has not. */
+/* libvirt has given up the migration, QEMU has not. */
 static void libvirt_alone_gives_up(Bb *bb) {
   packets_vanish(bb);
   bb_set_domain(bb, "vm1", "states",
@@ -62,7 +62,7 @@ static void libvirt_sees_it_again(Bb *bb) {
   heal(bb);
 }
 
-/* What stops it was not the migration, so it is not the agent's to resume. */
+/* It was not the migration that stopped it, so the agent must not resume it. */
 static void its_owner_had_paused_it(Bb *bb) {
   bb_set_domain(bb, "vm1", "state", json_string("paused_migration"));
   bb_set_domain(bb, "vm1", "states", json_pack("{ss}", "b", "inactive"));
@@ -73,14 +73,14 @@ static void its_owner_resumes_it(Bb *bb) {
   bb_set_domain(bb, "vm1", "state", json_string("running"));
 }
 
-/* While it was away the guest may have run there: nobody but an operator knows. */
+/* While it was down the guest may have run there: only an operator can know. */
 static void target_comes_back_and_an_operator_resumes_it(Bb *bb) {
   heal(bb);
   its_owner_resumes_it(bb);
 }
 
 static const Row rows[] = {
-    {"a cut post-copy: what was tried, when, and with what result",
+    {"interrupted post-copy: what was tried, when, and with what result",
      true,
      stream_is_cut,
      {"phase        recovering, post-copy", "recovering   for ",
@@ -89,7 +89,7 @@ static const Row rows[] = {
       "next         resumes the post-copy as soon as the link is back, again and again"},
      heal,
      "succeeded"},
-    {"the target does not answer: that it is awaited, and nothing is done before",
+    {"the target does not answer: the agent waits for it, and does nothing before",
      true,
      stream_is_cut_and_target_away,
      {"phase        recovering, post-copy", "target: unknown", "the target does not answer",
@@ -103,14 +103,14 @@ static const Row rows[] = {
       "Look at the link; destroy neither end", "next         watches the stream"},
      heal,
      "succeeded"},
-    {"libvirt has given up, QEMU has not: it is watched",
+    {"libvirt has given up, QEMU has not: the agent watches",
      true,
      libvirt_alone_gives_up,
      {"seen         source: paused_postcopy_failed", " to resume post-copy, last one ",
       "QEMU's stream was not cut, and goes on by itself"},
      libvirt_sees_it_again,
      "succeeded"},
-    {"the source does not answer: that it is awaited",
+    {"the source does not answer: the agent waits for it",
      false,
      source_goes_away,
      {"phase        recovering", "source: unknown", "the source does not answer",
@@ -124,7 +124,7 @@ static const Row rows[] = {
       "next         waits for an answer of the target's libvirtd"},
      target_comes_back_and_an_operator_resumes_it,
      "failed"},
-    {"an operator is needed, and told so",
+    {"an operator is needed",
      false,
      its_owner_had_paused_it,
      {"phase        recovering", "seen         source: paused_migration; target: inactive",
@@ -145,7 +145,7 @@ static char *show(Bb *bb) {
   return text;
 }
 
-/* The first of the words that is missing, or NULL. */
+/* The first of the texts that is missing, or NULL. */
 static const char *missing(const Row *row, const char *text) {
   for (size_t i = 0; i < G_N_ELEMENTS(row->words) && row->words[i]; i++)
     if (!strstr(text, row->words[i]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* SIGHUP: another configuration holds at once and as a whole, or the old one does, and the log says why. */
+/* SIGHUP: the new configuration applies at once and as a whole, or the old one stays and the log says why. */
 #include "tests/blackbox/harness.h"
 
 #include <glib/gstdio.h>
@@ -35,7 +35,7 @@ static Client *begin(Bb *bb, const char *config) {
   return bb_connect(bb);
 }
 
-static void limits_hold_at_once(void **state) {
+static void limits_apply_at_once(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=1\n");
   json_t *second;
@@ -45,11 +45,11 @@ static void limits_hold_at_once(void **state) {
   assert_text(second, "pending.reason", "OUTGOING_LIMIT");
   reload(bb, "MaxOutgoing=2\n", "at most 2 migrations at a time");
   bb_await_phase(bb, text_of(second, "id"), "migrating");
-  /* The connection of before serves on. */
+  /* The old connection keeps working. */
   assert_int_equal(number_of(client_call(client, "GetNode", NULL), "max_outgoing"), 2);
 }
 
-static void targets_and_policies_are_there_at_once(void **state) {
+static void targets_and_policies_apply_at_once(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=1\n");
   g_autofree char *uri = bb_target(bb, "b");
@@ -65,7 +65,7 @@ static void targets_and_policies_are_there_at_once(void **state) {
   assert_text(job, "target.libvirt_uri", uri);
   assert_text(job, "policy_matched", "gold");
   assert_int_equal(number_of(job, "policy.max_downtime_ms"), 77);
-  /* What was accepted before keeps what it had. */
+  /* Accepted jobs keep what they had. */
   reload(bb, "[Policy]\nMaxDowntime=55ms\n[Agent]\nMaxOutgoing=5\n", "at most 5 migrations at a time");
   assert_int_equal(number_of(client_get(client, text_of(first, "id")), "policy.max_downtime_ms"), 300);
 }
@@ -75,10 +75,10 @@ static const struct Bad {
   const char *line;
   const char *said;
 } bads[] = {
-    {"a key that is none", "MaxOutgoin=4\n", ": there is no MaxOutgoin= in [Agent]"},
-    {"a value that is none", "MaxOutgoing=many\n",
+    {"an unknown key", "MaxOutgoin=4\n", ": there is no MaxOutgoin= in [Agent]"},
+    {"an invalid value", "MaxOutgoing=many\n",
      ": MaxOutgoing= takes a whole number from 1 to 1000, not \"many\""},
-    {"a section that is none", "[Agnet]\n", ": there is no section [Agnet]"},
+    {"an unknown section", "[Agnet]\n", ": there is no section [Agnet]"},
     {"goals that exclude each other", "[Policy x]\nAllowPostCopy=yes\nTunnelled=yes\n",
      ": [Policy x]: a tunnelled stream"},
 };
@@ -93,7 +93,7 @@ static unsigned lines_of(const char *path) {
   return n;
 }
 
-/* Not even what is good in it holds. */
+/* Not even its good parts apply. */
 static void a_bad_file_keeps_the_old_one(void **state) {
   Bb *bb = *state;
   const struct Bad *row = bb->row;
@@ -109,7 +109,7 @@ static void a_bad_file_keeps_the_old_one(void **state) {
   assert_int_equal(json_array_size(member_of(node, "warnings")), 0);
 }
 
-static void a_file_that_cannot_be_read_keeps_the_old_one(void **state) {
+static void an_unreadable_file_keeps_the_old_one(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=3\n");
 
@@ -117,12 +117,12 @@ static void a_file_that_cannot_be_read_keeps_the_old_one(void **state) {
   assert_int_equal(kill(bb->pid, SIGHUP), 0);
   await_log(bb, "the configuration stays as it was: ");
   assert_int_equal(number_of(client_call(client, "GetNode", NULL), "max_outgoing"), 3);
-  /* And once it is good again it holds. */
+  /* Once it is good again, it applies. */
   reload(bb, "[Agent]\nMaxOutgoing=4\n", "at most 4 migrations at a time");
   assert_int_equal(number_of(client_call(client, "GetNode", NULL), "max_outgoing"), 4);
 }
 
-static void a_timeout_of_connections_waits_for_a_restart(void **state) {
+static void connect_timeout_waits_for_a_restart(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "");
 
@@ -150,7 +150,7 @@ static bool has_no_share(json_t *job, gconstpointer data) {
   return !member_of(job, "bandwidth_share_bytes_per_s");
 }
 
-static void what_runs_shares_a_bandwidth_that_comes_and_goes(void **state) {
+static void running_jobs_share_a_bandwidth_limit_that_comes_and_goes(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "MaxOutgoing=2\n");
   json_t *first = client_start(client, "vm1", json_pack("{sI}", "bandwidth_bytes_per_s", 20 * MIB));
@@ -178,11 +178,11 @@ static void what_runs_shares_a_bandwidth_that_comes_and_goes(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, limits_hold_at_once);
-  TESTS_ADD(&tests, targets_and_policies_are_there_at_once);
+  TESTS_ADD(&tests, limits_apply_at_once);
+  TESTS_ADD(&tests, targets_and_policies_apply_at_once);
   TESTS_ADD_ROWS(&tests, a_bad_file_keeps_the_old_one, bads);
-  TESTS_ADD(&tests, a_file_that_cannot_be_read_keeps_the_old_one);
-  TESTS_ADD(&tests, a_timeout_of_connections_waits_for_a_restart);
-  TESTS_ADD(&tests, what_runs_shares_a_bandwidth_that_comes_and_goes);
+  TESTS_ADD(&tests, an_unreadable_file_keeps_the_old_one);
+  TESTS_ADD(&tests, connect_timeout_waits_for_a_restart);
+  TESTS_ADD(&tests, running_jobs_share_a_bandwidth_limit_that_comes_and_goes);
   return bb_run(&tests, "reload");
 }

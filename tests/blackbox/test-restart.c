@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon is killed and started again: a job has one history and one end. */
+/* The daemon is killed and restarted: a job has one history and one end. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of the scripted hypervisor's file: its FakePhase. */
+/* The FakePhase in the scripted hypervisor's file. */
 #define TRUTH_POST_COPY 5
 
 static void kill_and_start(Bb *bb) {
@@ -67,7 +67,7 @@ static void killed_while_migrating(void **state) {
   before = bb_await(bb, text_of(before, "id"), bb_has_numbers, NULL);
   kill_and_start(bb);
 
-  /* It is taken up where it is, and steered on; no second one is begun. */
+  /* The migration is resumed where it is, and steered on; no second one begins. */
   after = bb_await_phase(bb, text_of(before, "id"), "migrating");
   assert_int_equal(number_of(bb_truth(bb, "vm1"), "serial"), 1);
   assert_int_equal(number_of(after, "started_usec_realtime"), number_of(before, "started_usec_realtime"));
@@ -100,7 +100,7 @@ static void killed_again_and_again(void **state) {
     bb_await_phase(bb, id, "migrating");
     job = bb_await(bb, id, bb_has_numbers, NULL);
     assert_true(number_of(job, "revision") > revision);
-    /* The answer says that the record is on the disk: a second kill within the time of a write is another matter. */
+    /* The reply says that the record is on disk: a second kill during a write is another matter. */
     job = client_call(bb_connect(bb), "Tune",
                       json_pack("{ss s{si}}", "job", "vm1", "policy", "progress_timeout_s", 1000 + i));
     revision = number_of(job, "job.revision");
@@ -111,7 +111,7 @@ static void killed_again_and_again(void **state) {
   assert_events_whole(job);
 }
 
-static void it_ended_while_nobody_looked(void **state) {
+static void a_migration_that_ended_while_nobody_watched(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -128,7 +128,7 @@ static void it_ended_while_nobody_looked(void **state) {
   assert_events_whole(job);
 }
 
-static void an_abort_that_was_asked_for_before_is_carried_out(void **state) {
+static void an_abort_requested_before_is_carried_out(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -167,8 +167,8 @@ static void the_deadline_counts_from_the_first_start(void **state) {
   assert_true(number_of(job, "finished_usec_realtime") < deadline + 1500000);
 }
 
-/* The answer is not waited for: whatever the daemon had done by then, asking again gives one job that ends well. */
-static void a_start_is_repeated_after_a_kill_in_the_middle_of_it(void **state) {
+/* Does not wait for the reply: whatever the daemon had done by then, repeating the call gives one job that ends well. */
+static void a_start_can_be_repeated_after_a_kill_in_the_middle(void **state) {
   Bb *bb = *state;
 
   for (int i = 1; i <= 4; i++) {
@@ -230,7 +230,7 @@ static void found_in_post_copy_it_cannot_be_aborted(void **state) {
   assert_events_whole(job);
 }
 
-static void a_cut_post_copy_is_resumed_when_the_link_is_back(void **state) {
+static void an_interrupted_post_copy_resumes_when_the_link_is_back(void **state) {
   Bb *bb = *state;
   json_t *job = reach_post_copy(bb);
 
@@ -291,7 +291,7 @@ static void a_damaged_record_is_set_aside_and_the_rest_is_read(void **state) {
   assert_non_null(strstr(log, "00000000000000000000000000000004"));
 }
 
-/* It does not start: what it says. */
+/* It does not start: returns what it says. */
 static char *start_in_vain(Bb *bb) {
   char *error = NULL;
   const char *program = g_getenv("HANDOFFD_FAKE");
@@ -307,7 +307,7 @@ static char *start_in_vain(Bb *bb) {
   return error;
 }
 
-/* It would not know of what was acknowledged: better it says so, and migrations go on in libvirtd. */
+/* It would forget acknowledged jobs: better it refuses to start, and migrations go on in libvirtd. */
 static void it_does_not_start_on_a_record_of_a_newer_format(void **state) {
   static const char name[] = "0123456789abcdef0123456789abcdef.json";
   Bb *bb = *state;
@@ -330,8 +330,8 @@ static void it_does_not_start_on_a_record_of_a_newer_format(void **state) {
   assert_text(client_get(bb_connect(bb), text_of(job, "id")), "phase", "succeeded");
 }
 
-/* The agent is replaced by a newer one, with a job that waits and one that runs. */
-static void records_of_an_older_format_are_taken_over(void **state) {
+/* A newer agent replaces this one, with one job waiting and one running. */
+static void records_of_an_older_format_are_upgraded(void **state) {
   Bb *bb = *state;
   static const char *const domains[] = {"vm1", "vm2"};
   const char *ids[G_N_ELEMENTS(domains)];
@@ -403,7 +403,7 @@ static void jobs_keep_their_order(void **state) {
 #define FINISHED 1000
 #define RUNNING  20
 
-/* Copies of a finished job's record, as so many moves would have left them. */
+/* Copies of a finished job's record, as if so many jobs had finished. */
 static void put_finished(Bb *bb, json_t *record, unsigned n) {
   for (unsigned i = 1; i <= n; i++) {
     g_autofree char *id = g_strdup_printf("%032x", i);
@@ -421,7 +421,7 @@ static char *domain_name(unsigned number) {
   return g_strdup_printf("vm%u", number);
 }
 
-/* How many are migrating, with numbers that are of now. */
+/* How many are migrating, with fresh job statistics. */
 static unsigned count_steered(Client *client) {
   unsigned n = 0;
 
@@ -434,8 +434,8 @@ static unsigned count_steered(Client *client) {
   return n;
 }
 
-/* How long it takes is printed here, and measured by bench-control: a test's machine may be busy. */
-static void all_are_steered_again_beside_many_finished_jobs(void **state) {
+/* Only prints how long it takes; bench-control measures it, because a test's machine may be busy. */
+static void all_jobs_are_steered_again_despite_many_finished_ones(void **state) {
   Bb *bb = *state;
   json_t *job, *record;
   gint64 began_us;
@@ -479,7 +479,7 @@ static void all_are_steered_again_beside_many_finished_jobs(void **state) {
   assert_int_equal(json_array_size(json_object_get(client_call(client, "List", NULL), "jobs")),
                    FINISHED + RUNNING + 1);
 
-  /* They do obey: each takes a new limit, and moves when it may. */
+  /* They can be steered: each takes a new limit, and migrates when it may. */
   client_call(client, "Tune",
               json_pack("{ss s{si}}", "job", "vm20", "policy", "bandwidth_bytes_per_s", 1 << 30));
   bb_await_event(bb, "vm20", "action", "new bandwidth limit");
@@ -498,17 +498,17 @@ int main(void) {
   TESTS_ADD(&tests, killed_while_preparing);
   TESTS_ADD(&tests, killed_while_migrating);
   TESTS_ADD(&tests, killed_again_and_again);
-  TESTS_ADD(&tests, it_ended_while_nobody_looked);
-  TESTS_ADD(&tests, an_abort_that_was_asked_for_before_is_carried_out);
+  TESTS_ADD(&tests, a_migration_that_ended_while_nobody_watched);
+  TESTS_ADD(&tests, an_abort_requested_before_is_carried_out);
   TESTS_ADD(&tests, the_deadline_counts_from_the_first_start);
-  TESTS_ADD(&tests, a_start_is_repeated_after_a_kill_in_the_middle_of_it);
+  TESTS_ADD(&tests, a_start_can_be_repeated_after_a_kill_in_the_middle);
   TESTS_ADD(&tests, found_in_post_copy_it_cannot_be_aborted);
-  TESTS_ADD(&tests, a_cut_post_copy_is_resumed_when_the_link_is_back);
+  TESTS_ADD(&tests, an_interrupted_post_copy_resumes_when_the_link_is_back);
   TESTS_ADD(&tests, a_damaged_record_is_set_aside_and_the_rest_is_read);
   TESTS_ADD(&tests, it_does_not_start_on_a_record_of_a_newer_format);
-  TESTS_ADD(&tests, records_of_an_older_format_are_taken_over);
+  TESTS_ADD(&tests, records_of_an_older_format_are_upgraded);
   TESTS_ADD(&tests, two_daemons_do_not_share_a_state_directory);
   TESTS_ADD(&tests, jobs_keep_their_order);
-  TESTS_ADD(&tests, all_are_steered_again_beside_many_finished_jobs);
+  TESTS_ADD(&tests, all_jobs_are_steered_again_despite_many_finished_ones);
   return bb_run(&tests, "restart");
 }

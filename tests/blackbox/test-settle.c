@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the daemon does to a domain beside moving it: with all of the evidence, and never without. */
+/* What the daemon does to a domain besides migrating it: only with all of the evidence. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
 
-/* vm1 on its way, for as long as the test lets it. Returns the job's id. */
+/* Migrates vm1, for as long as the test lets it. Returns the job's id. */
 static const char *set_out(Bb *bb, json_t *policy) {
   const char *id;
 
@@ -46,7 +46,7 @@ static void assert_ended_at_source(json_t *job) {
   assert_events_whole(job);
 }
 
-static void a_guest_left_stopped_runs_again(void **state) {
+static void a_guest_left_stopped_is_resumed(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job, *event;
@@ -56,7 +56,7 @@ static void a_guest_left_stopped_runs_again(void **state) {
   assert_ended_at_source(job);
   assert_text(job, "failure.cause", "GUEST_STOPPED");
   assert_guest(bb, "a", "running");
-  /* Told with what it rests on, and after a second look. */
+  /* Reported with its evidence, and after a second look. */
   event = find_event(job, "action", "resumes the guest at the source");
   assert_non_null(event);
   assert_non_null(strstr(text_of(event, "message"), "source: paused_migration; target: absent"));
@@ -65,7 +65,7 @@ static void a_guest_left_stopped_runs_again(void **state) {
               900000);
 }
 
-static void a_guest_that_was_paused_before_the_move_stays_so(void **state) {
+static void a_guest_paused_before_the_migration_stays_paused(void **state) {
   Bb *bb = *state;
   const char *id;
   json_t *job;
@@ -95,10 +95,10 @@ static void no_resume_over_a_gap_at_the_target(void **state) {
   leave_stopped(bb);
   job = bb_await(bb, id, plan_has, "waits for an answer of the target's libvirtd");
   assert_text(job, "phase", "recovering");
-  /* Two more answers of the source, and none of the target. */
+  /* Two more answers from the source, and none from the target. */
   bb_await_event(bb, id, "phase", "target: unknown");
   assert_guest(bb, "a", "paused_migration");
-  /* It is there again, and has nothing. While nobody looked the guest may have run there, and have gone from there. */
+  /* It is back, and has nothing. While nobody watched, the guest may have run there and moved on. */
   bb_set_host(bb, "b", "reachable", json_true());
   job = bb_await(bb, id, plan_has, "needs an operator");
   assert_text(job, "phase", "recovering");
@@ -109,7 +109,7 @@ static void no_resume_over_a_gap_at_the_target(void **state) {
   assert_null(find_event(job, "action", "resumes the guest"));
 }
 
-/* The agent was not there: what is absent now may have been there. */
+/* The agent was down: what is absent now may have been there. */
 static void no_resume_after_a_restart(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
@@ -123,8 +123,8 @@ static void no_resume_after_a_restart(void **state) {
   assert_ended_at_source(bb_await_phase(bb, id, "failed"));
 }
 
-/* After a restart: who is quick enough to see the migration still under way knows that the guest never ran at the target; else the
- * job asks, and is told. */
+/* After a restart: an agent that is quick enough to see the migration still running knows that the guest never ran at the target.
+ * Otherwise the job asks, and gets an answer. */
 static bool asks_or_has_ended(json_t *job, gconstpointer unused) {
   return plan_has(job, "needs an operator") || strcmp(text_of(job, "phase"), "failed") == 0;
 }
@@ -141,8 +141,8 @@ static bool asks_an_operator(json_t *job, gconstpointer unused) {
   return plan_has(job, "needs an operator");
 }
 
-/* Who knows says so; the agent does the rest, and only what all else allows. */
-static void what_a_caller_vouches_for_counts(void **state) {
+/* A caller who knows says so; the agent does the rest, and only what all other evidence allows. */
+static void a_callers_word_counts(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   Client *client;
@@ -156,7 +156,7 @@ static void what_a_caller_vouches_for_counts(void **state) {
   client_refused(client, "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0), "NotPossible");
   bb_set_host(bb, "b", "reachable", json_true());
   job = bb_await(bb, id, asks_an_operator, NULL);
-  /* The commands, as a shell takes them. */
+  /* The commands, ready for a shell. */
   assert_non_null(strstr(text_of(job, "next_action"), " resume vm1`"));
   assert_non_null(strstr(text_of(job, "next_action"), " destroy vm1`"));
   client_call(client, "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0));
@@ -167,7 +167,7 @@ static void what_a_caller_vouches_for_counts(void **state) {
   assert_guest(bb, "a", "running");
 }
 
-static void what_is_said_to_have_run_there_is_not_touched(void **state) {
+static void a_guest_said_to_have_run_there_is_not_touched(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -183,8 +183,8 @@ static void what_is_said_to_have_run_there_is_not_touched(void **state) {
   assert_guest(bb, "a", "paused_migration");
 }
 
-/* It was given up after three seconds; when libvirtd goes on, the world is another one. */
-static void a_question_that_was_given_up_does_nothing(void **state) {
+/* The agent gave up the call after three seconds; when libvirtd continues, the world has changed. */
+static void an_abandoned_call_does_nothing(void **state) {
   Bb *bb = *state;
   const char *id;
   json_t *job;
@@ -194,7 +194,7 @@ static void a_question_that_was_given_up_does_nothing(void **state) {
   bb_set_call(bb, "resume", json_pack("{sb}", "hang", 1));
   leave_stopped(bb);
   bb_await_event(bb, id, "warning", "did not answer within 3 s");
-  /* An owner with virsh lets it run, and pauses it for reasons of his own. */
+  /* The owner resumes it with virsh, and pauses it for reasons of his own. */
   bb_set_domain(bb, "vm1", "state", json_string("running"));
   job = bb_await_phase(bb, id, "failed");
   assert_ended_at_source(job);
@@ -202,7 +202,7 @@ static void a_question_that_was_given_up_does_nothing(void **state) {
   while (g_strcmp0(text_of(bb_truth(bb, "vm1"), "state"), "paused") != 0)
     g_usleep(10000);
   bb_set_call(bb, "resume", NULL);
-  /* Whoever waited for the call is through once another has been answered. */
+  /* Once another call has been answered, this one is through as well. */
   for (int i = 0; i < 50; i++) {
     assert_guest(bb, "a", "paused");
     g_usleep(20000);
@@ -211,7 +211,7 @@ static void a_question_that_was_given_up_does_nothing(void **state) {
 
 static void no_resume_if_it_may_have_run_at_the_target(void **state) {
   Bb *bb = *state;
-  /* libvirt defines nothing there, so that its absence proves nothing. */
+  /* libvirt defines nothing there, so absence proves nothing. */
   const char *id = set_out(bb, json_pack("{sb}", "persist_target", 0));
   json_t *job;
 
@@ -232,14 +232,14 @@ static void no_resume_if_it_is_shut_off_at_the_target(void **state) {
   leave_stopped(bb);
   bb_await(bb, id, plan_has, "needs an operator");
   assert_guest(bb, "a", "paused_migration");
-  /* Its reason is that it never began to run: then that is known. */
+  /* The reason says that it never began to run: then that is known. */
   bb_set_domain(bb, "vm1", "start_failed", json_true());
   assert_ended_at_source(bb_await_phase(bb, id, "failed"));
   assert_guest(bb, "a", "running");
   assert_false(is_defined(bb, "b"));
 }
 
-static void what_the_agent_paused_runs_again_if_it_fails(void **state) {
+static void a_pause_by_the_agent_ends_if_the_migration_fails(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -254,7 +254,7 @@ static void what_the_agent_paused_runs_again_if_it_fails(void **state) {
   assert_guest(bb, "a", "running");
 }
 
-static void what_the_agent_paused_is_known_after_a_kill(void **state) {
+static void a_pause_by_the_agent_is_known_after_a_kill(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -263,7 +263,7 @@ static void what_the_agent_paused_is_known_after_a_kill(void **state) {
   bb_set_link(bb, "cut", json_true());
   client_call(bb_connect(bb), "Complete", json_pack("{ss ss}", "job", id, "by", "pause"));
   bb_await_event(bb, id, "action", "pause: accepted");
-  /* Else it might still come, as far as the next process knows. */
+  /* Otherwise the next process must assume that it may still come. */
   while (!json_is_true(member_of(bb_record(bb, id), "agent.before.pause_answered")))
     g_usleep(10000);
   bb_stop(bb, SIGKILL);
@@ -273,11 +273,11 @@ static void what_the_agent_paused_is_known_after_a_kill(void **state) {
   assert_guest(bb, "a", "running");
 }
 
-/* --- a pause that the record claims --- */
+/* --- a pause on record --- */
 
 #define RECORD_PATIENCE_MS 10000
 
-/* The record gets to say so, of "paused_by_agent" and the like. */
+/* Waits until the record says so, for "paused_by_agent" and the like. */
 static void await_fact(Bb *bb, const char *id, const char *fact, bool expected) {
   gint64 until = g_get_monotonic_time() + RECORD_PATIENCE_MS * 1000;
   g_autofree char *path = g_strconcat("agent.before.", fact, NULL);
@@ -293,7 +293,7 @@ static void ask_pause(Bb *bb, const char *id) {
   client_call(bb_connect(bb), "Complete", json_pack("{ss ss}", "job", id, "by", "pause"));
 }
 
-/* Its owner pauses it while the agent is away, and the move is taken back: nobody but him may let it run. */
+/* Its owner pauses it while the agent is down, and the job is aborted: only the owner may resume it. */
 static void assert_owners_pause_stays(Bb *bb, const char *id) {
   bb_stop(bb, SIGKILL);
   bb_set_domain(bb, "vm1", "state", json_string("paused"));
@@ -304,7 +304,7 @@ static void assert_owners_pause_stays(Bb *bb, const char *id) {
   assert_guest(bb, "a", "paused");
 }
 
-static void a_pause_that_never_reached_libvirt_is_taken_back(void **state) {
+static void a_pause_that_never_reached_libvirt_is_taken_off_the_record(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
 
@@ -316,8 +316,8 @@ static void a_pause_that_never_reached_libvirt_is_taken_back(void **state) {
   assert_owners_pause_stays(bb, id);
 }
 
-/* Between the record of it and the pause itself, the migration fails, and the target is away. */
-static void a_pause_that_came_too_late_is_taken_back(void **state) {
+/* The migration fails between the record of the pause and the pause itself, and the target is down. */
+static void a_pause_that_came_too_late_is_taken_off_the_record(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
 
@@ -334,21 +334,21 @@ static void a_pause_that_came_too_late_is_taken_back(void **state) {
   bb_set_domain(bb, "vm1", "state", json_string("paused"));
   bb_set_host(bb, "b", "reachable", json_true());
   bb_start(bb);
-  /* Whether it ran at the target meanwhile nobody here can know. */
+  /* Nobody here can know whether it ran at the target meanwhile. */
   bb_await(bb, id, asks_an_operator, NULL);
   client_call(bb_connect(bb), "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0));
   assert_ended_at_source(bb_await_phase(bb, id, "failed"));
   assert_guest(bb, "a", "paused");
 }
 
-static void a_guest_that_its_owner_let_run_is_not_paused_by_the_agent_any_more(void **state) {
+static void a_guest_resumed_by_its_owner_no_longer_counts_as_paused_by_the_agent(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
 
   bb_set_domain(bb, "vm1", "dirty_bytes_per_s", json_integer(1 << 20));
   ask_pause(bb, id);
   await_fact(bb, id, "pause_answered", true);
-  /* What the script says counts when it changes: so it says first what is so already. */
+  /* The script takes effect when it changes: so it first states what is true already. */
   bb_set_domain(bb, "vm1", "state", json_string("paused"));
   while (strcmp(text_of(bb_truth(bb, "vm1"), "applied_state"), "paused") != 0)
     g_usleep(10000);
@@ -359,7 +359,7 @@ static void a_guest_that_its_owner_let_run_is_not_paused_by_the_agent_any_more(v
   assert_owners_pause_stays(bb, id);
 }
 
-static void a_second_pause_takes_nothing_from_the_first(void **state) {
+static void a_second_pause_does_not_undo_the_first(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
 
@@ -377,7 +377,7 @@ static void a_second_pause_takes_nothing_from_the_first(void **state) {
   assert_guest(bb, "a", "running");
 }
 
-static void what_its_owner_paused_meanwhile_stays_paused(void **state) {
+static void a_guest_paused_by_its_owner_meanwhile_stays_paused(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -389,18 +389,16 @@ static void what_its_owner_paused_meanwhile_stays_paused(void **state) {
   assert_guest(bb, "a", "paused");
 }
 
-/* Else nobody could tell afterwards whose pause it was. */
+/* Otherwise nobody could tell afterwards whose pause it was. */
 static const struct Way {
   const char *name;
   const char *by, *event;
 } ways[] = {
-    {"what its owner paused is not paused by the agent as well", "pause",
-     "pause: refused: the guest does not run"},
-    {"what its owner paused is not put into post-copy", "post_copy",
-     "start_post_copy: refused: the guest does not run"},
+    {"complete by pause", "pause", "pause: refused: the guest does not run"},
+    {"complete by post-copy", "post_copy", "start_post_copy: refused: the guest does not run"},
 };
 
-static void a_guest_that_its_owner_paused_stays_his(void **state) {
+static void complete_does_not_claim_a_guest_paused_by_its_owner(void **state) {
   Bb *bb = *state;
   const struct Way *way = bb->row;
   const char *id = set_out(bb, json_pack("{sb}", "allow_post_copy", 1));
@@ -468,7 +466,7 @@ static void a_definition_that_was_to_stay_at_the_source_stays(void **state) {
   assert_true(is_defined(bb, "a"));
 }
 
-static void a_definition_that_cannot_be_removed_is_told(void **state) {
+static void a_definition_that_cannot_be_removed_is_reported(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, NULL);
   json_t *job;
@@ -484,27 +482,27 @@ static void a_definition_that_cannot_be_removed_is_told(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_guest_left_stopped_runs_again);
-  TESTS_ADD(&tests, a_guest_that_was_paused_before_the_move_stays_so);
+  TESTS_ADD(&tests, a_guest_left_stopped_is_resumed);
+  TESTS_ADD(&tests, a_guest_paused_before_the_migration_stays_paused);
   TESTS_ADD(&tests, no_resume_over_a_gap_at_the_target);
   TESTS_ADD(&tests, no_resume_after_a_restart);
-  TESTS_ADD(&tests, what_a_caller_vouches_for_counts);
-  TESTS_ADD(&tests, what_is_said_to_have_run_there_is_not_touched);
-  TESTS_ADD(&tests, a_question_that_was_given_up_does_nothing);
+  TESTS_ADD(&tests, a_callers_word_counts);
+  TESTS_ADD(&tests, a_guest_said_to_have_run_there_is_not_touched);
+  TESTS_ADD(&tests, an_abandoned_call_does_nothing);
   TESTS_ADD(&tests, no_resume_if_it_may_have_run_at_the_target);
   TESTS_ADD(&tests, no_resume_if_it_is_shut_off_at_the_target);
-  TESTS_ADD(&tests, what_the_agent_paused_runs_again_if_it_fails);
-  TESTS_ADD(&tests, what_the_agent_paused_is_known_after_a_kill);
-  TESTS_ADD(&tests, a_pause_that_never_reached_libvirt_is_taken_back);
-  TESTS_ADD(&tests, a_pause_that_came_too_late_is_taken_back);
-  TESTS_ADD(&tests, a_guest_that_its_owner_let_run_is_not_paused_by_the_agent_any_more);
-  TESTS_ADD(&tests, a_second_pause_takes_nothing_from_the_first);
-  TESTS_ADD(&tests, what_its_owner_paused_meanwhile_stays_paused);
-  TESTS_ADD_ROWS(&tests, a_guest_that_its_owner_paused_stays_his, ways);
+  TESTS_ADD(&tests, a_pause_by_the_agent_ends_if_the_migration_fails);
+  TESTS_ADD(&tests, a_pause_by_the_agent_is_known_after_a_kill);
+  TESTS_ADD(&tests, a_pause_that_never_reached_libvirt_is_taken_off_the_record);
+  TESTS_ADD(&tests, a_pause_that_came_too_late_is_taken_off_the_record);
+  TESTS_ADD(&tests, a_guest_resumed_by_its_owner_no_longer_counts_as_paused_by_the_agent);
+  TESTS_ADD(&tests, a_second_pause_does_not_undo_the_first);
+  TESTS_ADD(&tests, a_guest_paused_by_its_owner_meanwhile_stays_paused);
+  TESTS_ADD_ROWS(&tests, complete_does_not_claim_a_guest_paused_by_its_owner, ways);
   TESTS_ADD(&tests, a_definition_left_at_the_target_is_removed);
   TESTS_ADD(&tests, a_definition_that_the_target_had_before_stays);
   TESTS_ADD(&tests, a_definition_left_at_the_source_is_removed);
   TESTS_ADD(&tests, a_definition_that_was_to_stay_at_the_source_stays);
-  TESTS_ADD(&tests, a_definition_that_cannot_be_removed_is_told);
+  TESTS_ADD(&tests, a_definition_that_cannot_be_removed_is_reported);
   return bb_run(&tests, "settle");
 }

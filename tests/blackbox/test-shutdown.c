@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The host goes down: logind, played here on a bus of the test's own, is held up while something moves, and no longer. */
+/* The host goes down: logind, which the test plays on a bus of its own, is delayed while something migrates, and no longer. */
 #include "tests/blackbox/harness.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define OBJECT    "/org/freedesktop/login1"
 #define INTERFACE "org.freedesktop.login1.Manager"
 
-/* The tests' logind, and the bus that it is on. */
+/* The test's logind and its bus. */
 typedef struct World {
   pid_t bus_pid;
   sd_bus *bus;
@@ -67,7 +67,7 @@ static const char bus_config[] =
     "own=\"*\"/></policy>\n"
     "</busconfig>\n";
 
-/* The daemon prints its address once it listens. */
+/* dbus-daemon prints its address once it listens. */
 static void start_bus(Bb *bb) {
   g_autofree char *config = g_build_filename(bb->directory, "bus.conf", NULL);
   g_autofree char *text = g_strdup_printf(bus_config, bb->directory);
@@ -132,7 +132,7 @@ static bool is_locked(void) {
   return world.lock_fd >= 0 && poll(&poll_fd, 1, 0) == 0;
 }
 
-/* Answers what is asked until the lock is, or is not, held. */
+/* Answers calls until the lock is, or is not, held. */
 static void await_lock(bool locked) {
   gint64 until_us = g_get_monotonic_time() + BB_PATIENCE_MS * 1000;
 
@@ -162,7 +162,7 @@ static bool waits_for_the_host(json_t *job, gconstpointer data) {
   return reason && strcmp(json_string_value(reason), "HOST_SHUTDOWN") == 0;
 }
 
-/* vm1 is on its way, and the lock is held. */
+/* Migrates vm1 and waits until the lock is held. */
 static const char *set_out(Bb *bb, uint64_t delay_ms, json_t *policy) {
   const char *id;
 
@@ -177,7 +177,7 @@ static const char *set_out(Bb *bb, uint64_t delay_ms, json_t *policy) {
 
 /* --- tests --- */
 
-static void a_shutdown_is_delayed_while_something_moves(void **state) {
+static void a_shutdown_is_delayed_while_something_migrates(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, 5000, NULL);
 
@@ -196,7 +196,7 @@ static void a_shutdown_is_delayed_while_something_moves(void **state) {
   assert_int_equal(world.locks, 2);
 }
 
-static void what_would_not_end_in_time_is_taken_back(void **state) {
+static void a_migration_that_would_not_end_in_time_is_aborted(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, 1000, NULL);
   json_t *job;
@@ -210,7 +210,7 @@ static void what_would_not_end_in_time_is_taken_back(void **state) {
   await_lock(false);
 }
 
-static void what_ends_in_time_may_end(void **state) {
+static void a_migration_that_ends_in_time_may_finish(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, 600000, NULL);
   int status_fd = bb_listen_to_status(bb);
@@ -227,7 +227,7 @@ static bool in_post_copy(json_t *job, gconstpointer data) {
   return strcmp(text_of(job, "stage"), "post_copy") == 0;
 }
 
-static void a_post_copy_is_not_taken_back(void **state) {
+static void post_copy_is_not_aborted(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, 1000, json_pack("{sb}", "allow_post_copy", 1));
   json_t *job;
@@ -243,7 +243,7 @@ static void a_post_copy_is_not_taken_back(void **state) {
   await_lock(false);
 }
 
-static void what_waits_goes_on_waiting_until_the_host_is_up(void **state) {
+static void waiting_jobs_wait_until_the_host_is_up(void **state) {
   Bb *bb = *state;
   const char *running, *waiting, *late;
   Client *client;
@@ -255,7 +255,7 @@ static void what_waits_goes_on_waiting_until_the_host_is_up(void **state) {
   tell_shutdown(true);
   bb_await_phase(bb, running, "aborted");
   bb_await(bb, waiting, waits_for_the_host, NULL);
-  /* One that comes now is accepted, for its record outlives the host. */
+  /* A new job is accepted, because its record survives the shutdown. */
   late = text_of(client_start(client, "vm3", NULL), "id");
   bb_await(bb, late, waits_for_the_host, NULL);
 
@@ -266,7 +266,7 @@ static void what_waits_goes_on_waiting_until_the_host_is_up(void **state) {
   bb_await_phase(bb, late, "succeeded");
 }
 
-static void what_is_being_checked_waits_again(void **state) {
+static void a_job_in_its_checks_waits_again(void **state) {
   Bb *bb = *state;
   const char *id, *other;
 
@@ -281,7 +281,7 @@ static void what_is_being_checked_waits_again(void **state) {
   bb_await_phase(bb, id, "succeeded");
 }
 
-static void moves_start_again_if_it_is_called_off(void **state) {
+static void jobs_start_again_if_the_shutdown_is_cancelled(void **state) {
   Bb *bb = *state;
   const char *running, *waiting;
 
@@ -296,7 +296,7 @@ static void moves_start_again_if_it_is_called_off(void **state) {
   bb_await_phase(bb, waiting, "succeeded");
 }
 
-static void a_bus_that_goes_away_harms_no_move(void **state) {
+static void a_lost_bus_harms_no_migration(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb, 1000, NULL);
 
@@ -323,14 +323,14 @@ static const struct {
   const char *name;
   CMUnitTestFunction test;
 } rows[] = {
-    {"a shutdown is delayed while something moves", a_shutdown_is_delayed_while_something_moves},
-    {"what would not end in time is taken back", what_would_not_end_in_time_is_taken_back},
-    {"what ends in time may end", what_ends_in_time_may_end},
-    {"a post-copy is not taken back", a_post_copy_is_not_taken_back},
-    {"what waits goes on waiting until the host is up", what_waits_goes_on_waiting_until_the_host_is_up},
-    {"what is being checked waits again", what_is_being_checked_waits_again},
-    {"moves start again if it is called off", moves_start_again_if_it_is_called_off},
-    {"a bus that goes away harms no move", a_bus_that_goes_away_harms_no_move},
+    {"a shutdown is delayed while something migrates", a_shutdown_is_delayed_while_something_migrates},
+    {"a migration that would not end in time is aborted", a_migration_that_would_not_end_in_time_is_aborted},
+    {"a migration that ends in time may finish", a_migration_that_ends_in_time_may_finish},
+    {"post-copy is not aborted", post_copy_is_not_aborted},
+    {"waiting jobs wait until the host is up", waiting_jobs_wait_until_the_host_is_up},
+    {"a job in its checks waits again", a_job_in_its_checks_waits_again},
+    {"jobs start again if the shutdown is cancelled", jobs_start_again_if_the_shutdown_is_cancelled},
+    {"a lost bus harms no migration", a_lost_bus_harms_no_migration},
 };
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Start: what is acknowledged is on the disk, is done once, and whatever cannot be has its named error. */
+/* Start: an acknowledged job is on disk and is done once, and an invalid call gets its named error. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -9,7 +9,7 @@ static json_t *with_key(json_t *parameters, const char *key) {
   return parameters;
 }
 
-static void the_record_is_on_the_disk_when_the_answer_comes(void **state) {
+static void the_record_is_on_disk_before_the_reply(void **state) {
   Bb *bb = *state;
   json_t *job, *record;
   Client *client;
@@ -26,7 +26,7 @@ static void the_record_is_on_the_disk_when_the_answer_comes(void **state) {
   assert_text(job, "domain.name", "vm1");
 }
 
-static void an_answer_of_a_killed_daemon_still_counts(void **state) {
+static void a_reply_of_a_killed_daemon_still_counts(void **state) {
   Bb *bb = *state;
   json_t *job;
 
@@ -53,7 +53,7 @@ static void the_same_key_gives_the_same_job(void **state) {
   assert_text(again, "job.request_key", "key 1");
   bb_await_phase(bb, text_of(first, "job.id"), "succeeded");
 
-  /* Also when it is over, and although the domain is not here any more. */
+  /* Even after it has ended, and although the domain has left. */
   again = client_call(client, "Start", with_key(bb_start_parameters(bb, "vm1"), "key 1"));
   assert_true(json_is_false(json_object_get(again, "created")));
   assert_text(again, "job.id", text_of(first, "job.id"));
@@ -76,7 +76,7 @@ static void the_same_key_for_something_else_is_a_conflict(void **state) {
   client_refused(client, "Start", parameters, "RequestKeyConflict");
 }
 
-static void a_key_holds_over_a_restart(void **state) {
+static void a_key_survives_a_restart(void **state) {
   Bb *bb = *state;
   json_t *first, *again;
 
@@ -118,7 +118,7 @@ static void many_callers_with_one_key_at_once_make_one_job(void **state) {
   assert_int_equal(json_array_size(json_object_get(client_call(clients[0], "List", NULL), "jobs")), 1);
 }
 
-static void many_callers_without_a_key_make_one_job_and_the_others_are_told(void **state) {
+static void many_callers_without_a_key_make_one_job_and_the_others_get_an_error(void **state) {
   enum { CALLERS = 10 };
   Bb *bb = *state;
   Client *clients[CALLERS];
@@ -154,12 +154,12 @@ static void a_second_start_for_the_domain_names_the_first(void **state) {
   error = client_refused(client, "Start", bb_start_parameters(bb, "vm1"), "DomainBusy");
   assert_text(error, "job", text_of(job, "id"));
 
-  /* By its UUID it is the same domain. */
+  /* The UUID names the same domain. */
   parameters = bb_start_parameters(bb, text_of(job, "domain.uuid"));
   client_refused(client, "Start", parameters, "DomainBusy");
 }
 
-static void a_domain_can_move_again_when_its_job_is_over(void **state) {
+static void a_domain_can_migrate_again_once_its_job_has_ended(void **state) {
   Bb *bb = *state;
   json_t *first, *second;
   Client *client;
@@ -177,7 +177,7 @@ static void a_domain_can_move_again_when_its_job_is_over(void **state) {
   assert_text(client_get(client, "vm1"), "id", text_of(second, "id"));
 }
 
-/* --- what cannot be --- */
+/* --- invalid calls --- */
 
 typedef struct Refusal {
   const char *name;
@@ -199,10 +199,10 @@ static const Refusal refusals[] = {
     {"policy value of the wrong type",
      "{\"domain\":\"vm1\",\"target\":\"%s\",\"policy\":{\"max_downtime_ms\":\"1\"}}", "InvalidParameter",
      "parameter", "policy.max_downtime_ms"},
-    {"policy value that is not whole",
+    {"policy value that is not a whole number",
      "{\"domain\":\"vm1\",\"target\":\"%s\",\"policy\":{\"max_downtime_ms\":1.5}}", "InvalidParameter",
      "parameter", "policy.max_downtime_ms"},
-    {"policy value of no enum", "{\"domain\":\"vm1\",\"target\":\"%s\",\"policy\":{\"tls\":\"perhaps\"}}",
+    {"unknown enum value", "{\"domain\":\"vm1\",\"target\":\"%s\",\"policy\":{\"tls\":\"perhaps\"}}",
      "InvalidParameter", "parameter", "policy.tls"},
     {"policy value below its range",
      "{\"domain\":\"vm1\",\"target\":\"%s\",\"policy\":{\"max_throttle_pct\":0}}", "InvalidPolicy", "key",
@@ -249,7 +249,7 @@ static void test_refusal(void **state) {
   assert_int_equal(json_array_size(json_object_get(client_call(client, "List", NULL), "jobs")), 0);
 }
 
-static void a_key_longer_than_allowed_is_refused(void **state) {
+static void a_key_that_is_too_long_is_refused(void **state) {
   Bb *bb = *state;
   g_autofree char *longest = g_strnfill(128, 'k');
   g_autofree char *longer = g_strnfill(129, 'k');
@@ -286,7 +286,7 @@ static void a_configured_target_and_policy_are_used_by_name(void **state) {
   assert_int_equal(number_of(job, "policy.max_throttle_pct"), 80);
 }
 
-/* What only the checks of both ends can find is a job that failed with its cause. */
+/* What only the checks of both ends can find becomes a job that failed with its cause. */
 typedef struct Failure {
   const char *name;
   void (*arrange)(Bb *bb);
@@ -320,11 +320,11 @@ static void migrate_denied(Bb *bb) {
 
 static const Failure failures[] = {
     {"the target does not answer", target_away, "b", NULL, "TARGET_UNREACHABLE"},
-    {"the target is no host at all", nothing, "nowhere", NULL, "TARGET_UNREACHABLE"},
+    {"the target does not exist", nothing, "nowhere", NULL, "TARGET_UNREACHABLE"},
     {"the target is this host", nothing, "a", NULL, "SAME_HOST"},
     {"the domain runs at the target already", there_already, "b", NULL, "DOMAIN_EXISTS_AT_TARGET"},
     {"the domain does not run", shut_off, "b", NULL, "DOMAIN_NOT_RUNNING"},
-    {"post-copy with a device of the host", passthrough, "b", "{\"allow_post_copy\":true}",
+    {"post-copy with a passthrough device", passthrough, "b", "{\"allow_post_copy\":true}",
      "POLICY_CONFLICT"},
     {"libvirt refuses", migrate_denied, "b", NULL, "REFUSED"},
 };
@@ -344,7 +344,7 @@ static void test_failure(void **state) {
   job = client_call(bb_connect(bb), "Start", parameters);
   job = bb_await_phase(bb, text_of(job, "job.id"), "failed");
   assert_text(job, "failure.cause", failure->cause);
-  /* What did not run when it was looked at is not said to run. */
+  /* The job does not claim that a domain runs which did not. */
   assert_text(job, "result.running_at",
               strcmp(failure->cause, "DOMAIN_NOT_RUNNING") == 0 ? "unknown" : "source");
   assert_events_whole(job);
@@ -371,16 +371,16 @@ static void no_more_unfinished_jobs_than_allowed(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, the_record_is_on_the_disk_when_the_answer_comes);
-  TESTS_ADD(&tests, an_answer_of_a_killed_daemon_still_counts);
+  TESTS_ADD(&tests, the_record_is_on_disk_before_the_reply);
+  TESTS_ADD(&tests, a_reply_of_a_killed_daemon_still_counts);
   TESTS_ADD(&tests, the_same_key_gives_the_same_job);
   TESTS_ADD(&tests, the_same_key_for_something_else_is_a_conflict);
-  TESTS_ADD(&tests, a_key_holds_over_a_restart);
+  TESTS_ADD(&tests, a_key_survives_a_restart);
   TESTS_ADD(&tests, many_callers_with_one_key_at_once_make_one_job);
-  TESTS_ADD(&tests, many_callers_without_a_key_make_one_job_and_the_others_are_told);
+  TESTS_ADD(&tests, many_callers_without_a_key_make_one_job_and_the_others_get_an_error);
   TESTS_ADD(&tests, a_second_start_for_the_domain_names_the_first);
-  TESTS_ADD(&tests, a_domain_can_move_again_when_its_job_is_over);
-  TESTS_ADD(&tests, a_key_longer_than_allowed_is_refused);
+  TESTS_ADD(&tests, a_domain_can_migrate_again_once_its_job_has_ended);
+  TESTS_ADD(&tests, a_key_that_is_too_long_is_refused);
   TESTS_ADD(&tests, a_configured_target_and_policy_are_used_by_name);
   TESTS_ADD(&tests, no_more_unfinished_jobs_than_allowed);
   TESTS_ADD_ROWS(&tests, test_refusal, refusals);

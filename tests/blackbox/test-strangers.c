@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Those who may not do much, and send what they can: what they get, what it costs, and that others are served. */
+/* Strangers who send what they can: what they get, what it costs, and that others are still served. */
 #include "tests/blackbox/harness.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 static uid_t nobody_uid;
 
-/* A user of its own for each number. */
+/* A separate user for each number. */
 static Client *connect_stranger(Bb *bb, unsigned number) {
   uid_t uid = nobody_uid - number;
 
@@ -31,7 +31,7 @@ static int fd_of(Client *client) {
   return varlink_client_get_fd(client->varlink);
 }
 
-/* As far as the socket takes it now. */
+/* As much as the socket takes now. */
 static size_t send_some(Client *client, const char *data, size_t size) {
   ssize_t n = send(fd_of(client), data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
 
@@ -51,7 +51,7 @@ static bool send_all(Client *client, const char *data, size_t size) {
   return true;
 }
 
-/* A call of GetInfo of so many bytes, with a parameter that it does not have. */
+/* A GetInfo call of so many bytes, with an unknown parameter. */
 static GString *call_of(size_t bytes) {
   GString *call = g_string_new("{\"method\":\"org.varlink.service.GetInfo\",\"parameters\":{\"a\":\"");
 
@@ -73,7 +73,7 @@ static long status_of(Bb *bb, const char *key) {
   return strtol(at + strlen(line), NULL, 10);
 }
 
-/* A sanitizer's shadow and its quarantine are none of the daemon's. */
+/* A sanitizer's shadow and quarantine are not the daemon's memory. */
 static void assert_kib_at_most(long kib, size_t bytes) {
 #ifndef BB_SANITIZED
   if (kib > (long)(bytes / 1024))
@@ -81,7 +81,7 @@ static void assert_kib_at_most(long kib, size_t bytes) {
 #endif
 }
 
-/* Memory is given back a moment later. */
+/* Memory is freed a moment later. */
 static void await_rss(Bb *bb, long kib) {
 #ifndef BB_SANITIZED
   gint64 until_us = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
@@ -118,7 +118,7 @@ static void assert_ended(Client *client) {
   assert_true(recv(fd_of(client), &byte, 1, 0) <= 0);
 }
 
-static void a_message_may_be_so_long(void **state) {
+static void messages_have_a_maximum_length(void **state) {
   Bb *bb = *state;
   g_autoptr(GString) most = call_of(STRANGER_BYTES), more = call_of(STRANGER_BYTES + 1);
   g_autoptr(GString) most_of_ours = call_of(TRUSTED_BYTES), more_of_ours = call_of(TRUSTED_BYTES + 1);
@@ -137,8 +137,8 @@ static void a_message_may_be_so_long(void **state) {
   assert_ended(root);
 }
 
-/* What is well formed, and takes a hundred times its length of memory. */
-static void what_a_parser_would_blow_up_is_refused(void **state) {
+/* Well-formed input that takes a hundred times its length in memory. */
+static void messages_that_would_blow_up_the_parser_are_refused(void **state) {
   static const struct {
     const char *unit, *end;
     unsigned n;
@@ -163,7 +163,7 @@ static void what_a_parser_would_blow_up_is_refused(void **state) {
   assert_info(bb_connect(bb));
 }
 
-static void strangers_have_few_places_and_none_of_roots(void **state) {
+static void strangers_have_few_slots_and_none_of_roots(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -180,7 +180,7 @@ static void strangers_have_few_places_and_none_of_roots(void **state) {
     assert_info(bb_connect(bb));
 }
 
-static void a_member_of_the_group_is_no_stranger(void **state) {
+static void a_member_of_the_group_is_not_a_stranger(void **state) {
   Bb *bb = *state;
   g_autoptr(GString) call = call_of(TRUSTED_BYTES);
 
@@ -191,8 +191,8 @@ static void a_member_of_the_group_is_no_stranger(void **state) {
   assert_info(bb_connect(bb));
 }
 
-/* Of as many as may be: messages that do not end, as long as they may be. */
-static void half_messages_have_one_limit_for_all(void **state) {
+/* From as many clients as allowed: unfinished messages, as long as allowed. */
+static void unfinished_messages_share_one_limit(void **state) {
   enum { OURS = 600 };
   Bb *bb = *state;
   struct rlimit limit = {OURS + 500, OURS + 500};
@@ -225,14 +225,14 @@ static void half_messages_have_one_limit_for_all(void **state) {
     client_close(ours[i]);
   for (int i = 0; i < OF_ALL - 1; i++)
     client_close(strangers[i]);
-  /* They have gone once their places are free. */
+  /* They are gone once their slots are free. */
   for (int i = 0; i < OF_ALL - 1; i++)
     assert_info(strangers[i] = connect_stranger(bb, (unsigned)i / (OF_ONE_USER - 1)));
   await_rss(bb, before + 8 * 1024);
 }
 
-/* As the report of it said: 36 connections, 16 MiB each. */
-static void sixteen_mib_each_of_thirty_six(void **state) {
+/* As in the original report: 36 connections, 16 MiB each. */
+static void thirty_six_clients_with_sixteen_mib_each(void **state) {
   Bb *bb = *state;
   g_autoptr(GString) call =
       g_string_new("{\"method\":\"org.varlink.service.GetInfo\",\"parameters\":{\"a\":[{}");
@@ -272,7 +272,7 @@ static void sixteen_mib_each_of_thirty_six(void **state) {
   await_rss(bb, before + 8 * 1024);
 }
 
-/* Each line is written by the main thread; the journal is told some, and how many more there were. */
+/* The main thread writes each line; so the journal gets some, and a count of the others. */
 static void refusals_do_not_flood_the_journal(void **state) {
   Bb *bb = *state;
   g_autofree char *log = NULL;
@@ -291,8 +291,8 @@ static void refusals_do_not_flood_the_journal(void **state) {
   assert_int_equal(lines, 20);
 }
 
-/* More than a connection's output may come to: each is told once there is room. */
-static void who_follows_many_jobs_is_told_of_each(void **state) {
+/* More than a connection may have queued: each follows once there is room. */
+static void a_watcher_of_many_jobs_hears_of_each(void **state) {
   enum { JOBS = 500 };
   Bb *bb = *state;
   g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -332,13 +332,13 @@ int main(void) {
     return geteuid() == 0 ? 1 : 77;
   }
   nobody_uid = nobody->pw_uid;
-  TESTS_ADD(&tests, a_message_may_be_so_long);
-  TESTS_ADD(&tests, what_a_parser_would_blow_up_is_refused);
-  TESTS_ADD(&tests, strangers_have_few_places_and_none_of_roots);
-  TESTS_ADD(&tests, a_member_of_the_group_is_no_stranger);
-  TESTS_ADD(&tests, half_messages_have_one_limit_for_all);
-  TESTS_ADD(&tests, sixteen_mib_each_of_thirty_six);
+  TESTS_ADD(&tests, messages_have_a_maximum_length);
+  TESTS_ADD(&tests, messages_that_would_blow_up_the_parser_are_refused);
+  TESTS_ADD(&tests, strangers_have_few_slots_and_none_of_roots);
+  TESTS_ADD(&tests, a_member_of_the_group_is_not_a_stranger);
+  TESTS_ADD(&tests, unfinished_messages_share_one_limit);
+  TESTS_ADD(&tests, thirty_six_clients_with_sixteen_mib_each);
   TESTS_ADD(&tests, refusals_do_not_flood_the_journal);
-  TESTS_ADD(&tests, who_follows_many_jobs_is_told_of_each);
+  TESTS_ADD(&tests, a_watcher_of_many_jobs_hears_of_each);
   return bb_run(&tests, "strangers");
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon is killed while it steers a migration, and started again: what it had asked libvirt for, and what it was asked for
- * itself, holds as if nothing had happened. */
+/* The daemon is killed while it steers a migration, and restarted: what it had requested of libvirt, and what callers had
+ * requested of it, still holds. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
 
 #define MIB (1 << 20)
 
-/* A guest that dirties 8 MiB in each pass of a second: with a pause of 4 s permitted, the limit is raised to a good second as the
- * second pass begins. The link is so slow then that QEMU does not get to that pass's end. */
+/* A guest that dirties 8 MiB in each pass of a second. With a pause of 4 s permitted, the downtime limit goes up to just over a
+ * second as the second pass begins. Then the link is so slow that QEMU does not reach the end of that pass. */
 static const char *set_out_for_a_pause(Bb *bb) {
   const char *id;
   json_t *policy = json_pack("{si si}", "max_pause_ms", 4000, "completion_timeout_s_per_gib", 0);
@@ -23,7 +23,7 @@ static const char *set_out_for_a_pause(Bb *bb) {
   return id;
 }
 
-/* Of what QEMU holds: "max_downtime_ms", "bandwidth". Both bounds included. */
+/* What QEMU has: "max_downtime_ms", "bandwidth". Both bounds included. */
 static void await_held(Bb *bb, const char *what, json_int_t least, json_int_t most) {
   gint64 until = g_get_monotonic_time() + 10 * G_TIME_SPAN_SECOND;
   g_autofree char *path = g_strconcat("job.", what, NULL);
@@ -37,7 +37,7 @@ static void await_held(Bb *bb, const char *what, json_int_t least, json_int_t mo
   }
 }
 
-/* While no daemon runs. */
+/* Call it while no daemon runs. */
 static void set_held(Bb *bb, const char *what, json_int_t value) {
   g_autofree char *path = g_strconcat(bb->control, ".state", NULL);
   json_t *root = bb_keep(bb, json_load_file(path, 0, NULL));
@@ -64,7 +64,7 @@ static void let_it_end(Bb *bb, const char *id, const char *phase) {
 
 /* --- the downtime limit --- */
 
-static void a_goal_that_is_tightened_after_it_holds(void **state) {
+static void a_goal_tightened_after_the_restart_holds(void **state) {
   Bb *bb = *state;
   const char *id = set_out_for_a_pause(bb);
 
@@ -76,8 +76,8 @@ static void a_goal_that_is_tightened_after_it_holds(void **state) {
   let_it_end(bb, id, "succeeded");
 }
 
-/* It was acknowledged, and never got to libvirt. */
-static void a_goal_that_was_tightened_before_it_holds(void **state) {
+/* It was acknowledged, and never reached libvirt. */
+static void a_goal_tightened_before_the_restart_holds(void **state) {
   Bb *bb = *state;
   const char *id = set_out_for_a_pause(bb);
 
@@ -91,8 +91,8 @@ static void a_goal_that_was_tightened_before_it_holds(void **state) {
   let_it_end(bb, id, "succeeded");
 }
 
-/* Somebody else may have set one meanwhile, or the record be older than the limit. */
-static void the_limit_is_asked_for_anew(void **state) {
+/* Somebody else may have set one meanwhile, or the record may be older than the limit. */
+static void the_downtime_limit_is_set_again(void **state) {
   Bb *bb = *state;
   const char *id;
 
@@ -108,7 +108,7 @@ static void the_limit_is_asked_for_anew(void **state) {
   let_it_end(bb, id, "succeeded");
 }
 
-static void a_pause_that_was_to_come_still_comes(void **state) {
+static void a_pending_pause_still_comes(void **state) {
   Bb *bb = *state;
   const char *id = set_out_for_a_pause(bb);
   json_int_t limit_ms;
@@ -134,7 +134,7 @@ static const char *set_out(Bb *bb) {
   return id;
 }
 
-static void a_bandwidth_that_was_tuned_before_it_holds(void **state) {
+static void a_bandwidth_tuned_before_the_restart_holds(void **state) {
   Bb *bb = *state;
   const char *id = set_out(bb);
 
@@ -159,7 +159,7 @@ static void a_bandwidth_that_libvirt_refused_is_set_later(void **state) {
   let_it_end(bb, id, "succeeded");
 }
 
-/* It had a share of what others shared with it; now there is nothing to share. */
+/* It had a share of a limit; now there is no limit to share. */
 static void a_share_does_not_outlast_what_was_shared(void **state) {
   Bb *bb = *state;
   const char *id;
@@ -174,10 +174,10 @@ static void a_share_does_not_outlast_what_was_shared(void **state) {
   let_it_end(bb, id, "succeeded");
 }
 
-/* --- an end --- */
+/* --- an abort --- */
 
-/* The guest is another one when the agent comes back, and would move now; but that it does not was decided, and told. */
-static void an_end_that_was_decided_is_carried_out(void **state) {
+/* When the agent is back the guest has calmed down and would migrate; but the abort was decided and reported. */
+static void an_abort_that_was_decided_is_carried_out(void **state) {
   Bb *bb = *state;
   const char *id;
   json_t *job;
@@ -204,13 +204,13 @@ static void an_end_that_was_decided_is_carried_out(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, a_goal_that_is_tightened_after_it_holds);
-  TESTS_ADD(&tests, a_goal_that_was_tightened_before_it_holds);
-  TESTS_ADD(&tests, the_limit_is_asked_for_anew);
-  TESTS_ADD(&tests, a_pause_that_was_to_come_still_comes);
-  TESTS_ADD(&tests, a_bandwidth_that_was_tuned_before_it_holds);
+  TESTS_ADD(&tests, a_goal_tightened_after_the_restart_holds);
+  TESTS_ADD(&tests, a_goal_tightened_before_the_restart_holds);
+  TESTS_ADD(&tests, the_downtime_limit_is_set_again);
+  TESTS_ADD(&tests, a_pending_pause_still_comes);
+  TESTS_ADD(&tests, a_bandwidth_tuned_before_the_restart_holds);
   TESTS_ADD(&tests, a_bandwidth_that_libvirt_refused_is_set_later);
   TESTS_ADD(&tests, a_share_does_not_outlast_what_was_shared);
-  TESTS_ADD(&tests, an_end_that_was_decided_is_carried_out);
+  TESTS_ADD(&tests, an_abort_that_was_decided_is_carried_out);
   return bb_run(&tests, "taken-up");
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a caller may name as a place: a hostile URI is refused by every call that takes one, before libvirt hears of it. */
+/* Which places a caller may name: every call that takes a URI refuses a hostile one before libvirt sees it. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The unit test of core/uri.c has many more; here are those by which somebody would get in. */
+/* The unit test of core/uri.c has many more; these are the ones that would let somebody in. */
 static const char *const hostile[] = {
     "qemu+unix:///system?name=qemu%2Bext%3A%2F%2Fx%2Fsystem%3Fcommand%3D%2Ftmp%2Fx",
     "qemu+tcp://b/system?name=qemu%2Bext%3A%2F%2Fx%2Fsystem%3Fcommand%3D%2Ftmp%2Fx",
@@ -77,7 +77,7 @@ static json_t *parameters_of(const struct Way *way, const char *uri) {
   return parameters;
 }
 
-/* A caller that is told no, by this name. */
+/* Calls, and expects the error of this name. */
 static json_t *refused(Client *client, const struct Way *way, const char *uri, const char *expected) {
   g_autofree char *error = NULL;
   json_t *answer;
@@ -89,7 +89,7 @@ static json_t *refused(Client *client, const struct Way *way, const char *uri, c
   return answer;
 }
 
-/* The agent has gone on, and asked for what it may: whatever it was told before it has asked for by now. */
+/* Waits until the agent has opened a good URI: by then it would have opened the earlier ones, too. */
 static void assert_that_good_ones_are_opened(Bb *bb, Client *client) {
   g_autofree char *target = bb_target(bb, "b");
 
@@ -112,7 +112,7 @@ static void a_hostile_uri_is_refused_before_any_connection(void **state) {
       fail_msg("libvirt was asked for %s", hostile[i]);
 }
 
-static void what_is_too_long_is_not_told_back(void **state) {
+static void an_overlong_uri_is_not_echoed(void **state) {
   Bb *bb = *state;
   const struct Way *way = bb->row;
   g_autofree char *label = g_strnfill(100000, 'a'), *uri = g_strconcat("qemu+tcp://", label, "/system", NULL);
@@ -139,11 +139,11 @@ static const struct Stream {
     {"the stream with a path", "tcp://b/x", false},
     {"the stream in the old way", "tcp:b:49152", false},
     {"the stream to an option", "tcp://-x", false},
-    {"the stream by no URI", "10.0.0.2", false},
-    {"the stream by nothing", "", false},
+    {"the stream to something that is not a URI", "10.0.0.2", false},
+    {"the stream to an empty URI", "", false},
 };
 
-static void the_stream_goes_where_it_may(void **state) {
+static void the_stream_goes_only_where_allowed(void **state) {
   Bb *bb = *state;
   const struct Stream *row = bb->row;
   json_t *parameters, *error;
@@ -163,7 +163,7 @@ static void the_stream_goes_where_it_may(void **state) {
   assert_int_equal(json_array_size(json_object_get(client_call(client, "List", NULL), "jobs")), 0);
 }
 
-/* What only the owner of the node may write is as it was. */
+/* What only the owner of the node may write is still accepted. */
 static void a_configured_target_may_be_anything(void **state) {
   static const char uri[] = "qemu+ssh://b/system?keyfile=/root/key&no_verify=1#x";
   Bb *bb = *state;
@@ -180,7 +180,7 @@ static void a_configured_target_may_be_anything(void **state) {
   assert_text(job, "target.migrate_uri", "unix:///run/x");
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
   assert_true(bb_was_opened(bb, uri));
-  /* By its URI it is a caller's. */
+  /* Named by its URI, it counts as a caller's. */
   client_refused(client, "Start", json_pack("{ss ss}", "domain", "vm2", "target", uri), "NoSuchTarget");
 }
 
@@ -196,22 +196,22 @@ static const struct Allowed {
   const char *text;
   bool expected;
 } alloweds[] = {
-    {"nothing said: a URI", "", "qemu+tcp://b/system", true},
-    {"nothing said: a target", "", "far", true},
-    {"a target that is named", "near", "near", true},
-    {"a target that is not", "near", "far", false},
-    {"a URI where a target is named", "near", "qemu+tcp://b/system", false},
-    {"targets alone", "*", "far", true},
-    {"no URI where targets alone may be", "*", "qemu+tcp://b/system", false},
-    {"a URI that fits", "qemu+tcp://?/system", "qemu+tcp://b/system", true},
+    {"no list: a URI", "", "qemu+tcp://b/system", true},
+    {"no list: a target", "", "far", true},
+    {"a target on the list", "near", "near", true},
+    {"a target that is not on it", "near", "far", false},
+    {"a URI where only a target is listed", "near", "qemu+tcp://b/system", false},
+    {"only targets", "*", "far", true},
+    {"no URI where only targets are allowed", "*", "qemu+tcp://b/system", false},
+    {"a URI that matches", "qemu+tcp://?/system", "qemu+tcp://b/system", true},
     {"a URI that does not", "qemu+tls://*/system", "qemu+tcp://b/system", false},
-    {"a target whose URI fits", "qemu+tcp://?/system", "near", true},
+    {"a target whose URI matches", "qemu+tcp://?/system", "near", true},
     {"a target whose URI only its owner may write", "10.0.0.0/8 qemu+ssh://*/system*", "far", false},
     {"an address of a network", "near, 10.0.0.0/8", "qemu+tcp://10.1.2.3/system", true},
     {"an address of another", "near, 10.0.0.0/8", "qemu+tcp://11.1.2.3/system", false},
     {"a name, where a network is allowed", "0.0.0.0/0", "qemu+tcp://b/system", false},
-    {"anything, where the list is no good", "10.0.0.0/99", "qemu+tcp://b/system", false},
-    {"a target, where the list is no good", "10.0.0.0/99", "near", false},
+    {"nothing, where the list is invalid", "10.0.0.0/99", "qemu+tcp://b/system", false},
+    {"no target, where the list is invalid", "10.0.0.0/99", "near", false},
 };
 
 static void allow(Bb *bb, const char *text) {
@@ -231,8 +231,8 @@ static bool is_let_in(Client *client, const struct Way *way, const char *text) {
   return g_strcmp0(error, "TargetNotAllowed") != 0;
 }
 
-/* The last of the ways cordons the node. */
-static void a_place_is_allowed_or_not_whatever_the_call(void **state) {
+/* The last call cordons the node. */
+static void every_method_applies_allow_targets(void **state) {
   Bb *bb = *state;
   const struct Allowed *row = bb->row;
 
@@ -254,12 +254,13 @@ static const struct AllowedStream {
     {"a stream to the target's own host", "near", "near", "tcp://b:49152", true},
     {"a stream to another host", "near", "near", "tcp://c", false},
     {"a stream to an allowed network", "near 10.0.0.0/8", "near", "tcp://10.1.2.3", true},
-    {"a stream beyond an allowed network", "near 10.0.0.0/8", "near", "tcp://11.1.2.3", false},
-    {"a stream by a pattern", "near tcp://?.example.org:*", "near", "tcp://c.example.org:49152", true},
-    {"a stream by a pattern that is of libvirt", "near qemu+tcp://*/system", "near", "tcp://c", false},
+    {"a stream outside an allowed network", "near 10.0.0.0/8", "near", "tcp://11.1.2.3", false},
+    {"a stream that matches a pattern", "near tcp://?.example.org:*", "near", "tcp://c.example.org:49152",
+     true},
+    {"a stream and a pattern for libvirt URIs", "near qemu+tcp://*/system", "near", "tcp://c", false},
 };
 
-static void a_stream_is_allowed_or_not(void **state) {
+static void allow_targets_applies_to_the_stream(void **state) {
   Bb *bb = *state;
   const struct AllowedStream *row = bb->row;
   json_t *parameters =
@@ -301,7 +302,7 @@ static void reload(Bb *bb, const char *added, const char *said) {
   }
 }
 
-static void a_reload_opens_and_closes_and_keeps_what_was_accepted(void **state) {
+static void a_reload_changes_allow_targets_and_keeps_accepted_jobs(void **state) {
   Bb *bb = *state;
   const char *job;
 
@@ -315,7 +316,7 @@ static void a_reload_opens_and_closes_and_keeps_what_was_accepted(void **state) 
   reload(bb, "AllowTargets=far\n", "was read again");
   assert_true(is_allowed_now(bb, "far"));
   assert_false(is_allowed_now(bb, "near"));
-  /* One that is no good changes nothing. */
+  /* A bad list changes nothing. */
   reload(bb, "AllowTargets=10.0.0.0/99\n", "stays as it was");
   assert_true(is_allowed_now(bb, "far"));
   assert_false(is_allowed_now(bb, "near"));
@@ -331,12 +332,12 @@ int main(void) {
   for (size_t i = 0; i < LENGTH(ways); i++) {
     g_autofree char *name = g_strdup_printf("%s refuses what is too long", ways[i].method);
 
-    tests_add(&tests, g_intern_string(name), what_is_too_long_is_not_told_back, &ways[i]);
+    tests_add(&tests, g_intern_string(name), an_overlong_uri_is_not_echoed, &ways[i]);
   }
-  TESTS_ADD_ROWS(&tests, the_stream_goes_where_it_may, streams);
+  TESTS_ADD_ROWS(&tests, the_stream_goes_only_where_allowed, streams);
   TESTS_ADD(&tests, a_configured_target_may_be_anything);
-  TESTS_ADD_ROWS(&tests, a_place_is_allowed_or_not_whatever_the_call, alloweds);
-  TESTS_ADD_ROWS(&tests, a_stream_is_allowed_or_not, allowed_streams);
-  TESTS_ADD(&tests, a_reload_opens_and_closes_and_keeps_what_was_accepted);
+  TESTS_ADD_ROWS(&tests, every_method_applies_allow_targets, alloweds);
+  TESTS_ADD_ROWS(&tests, allow_targets_applies_to_the_stream, allowed_streams);
+  TESTS_ADD(&tests, a_reload_changes_allow_targets_and_keeps_accepted_jobs);
   return bb_run(&tests, "targets");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Text from outside: what a caller sends has no control characters, or is refused; what a libvirtd says loses them before anybody
- * reads it, on a terminal, in the log or as a status. */
+/* Text from outside: a caller's text with control characters is refused; a libvirtd's text loses them before anybody reads it, on
+ * a terminal, in the log or as a status. */
 #include "tests/blackbox/harness.h"
 
 #include <string.h>
@@ -19,18 +19,18 @@ static const struct Call {
      "domain"},
     {"a newline in a target", "Start", "{\"domain\":\"vm1\",\"target\":\"qemu+tcp://b/system\\nSTATUS=x\"}",
      "target"},
-    {"a tab in a URI of the stream", "Start",
+    {"a tab in the URI of the stream", "Start",
      "{\"domain\":\"vm1\",\"target\":\"qemu+tcp://b/system\",\"migrate_uri\":\"tcp://b\\t\"}", "migrate_uri"},
-    {"a return in the name of a policy", "Start",
+    {"a carriage return in the name of a policy", "Start",
      "{\"domain\":\"vm1\",\"target\":\"qemu+tcp://b/system\",\"policy_name\":\"\\r\"}", "policy_name"},
     {"an escape in a reason", "Cordon", "{\"reason\":\"\\u001b[2J\"}", "reason"},
     {"DEL in a reason", "Cordon", "{\"reason\":\"a\\u007f\"}", "reason"},
     {"C1 in a reason", "Cordon", "{\"reason\":\"a\\u009b2J\"}", "reason"},
-    {"a separator of lines in a reason", "Cordon", "{\"reason\":\"a\\u2028b\"}", "reason"},
-    {"a separator of paragraphs in a reason", "Cordon", "{\"reason\":\"a\\u2029b\"}", "reason"},
+    {"a line separator in a reason", "Cordon", "{\"reason\":\"a\\u2028b\"}", "reason"},
+    {"a paragraph separator in a reason", "Cordon", "{\"reason\":\"a\\u2029b\"}", "reason"},
     {"a newline in a job", "Get", "{\"job\":\"\\n\"}", "job"},
-    {"a newline in what is listed", "List", "{\"domain\":\"a\\nb\"}", "domain"},
-    {"a newline in what is checked", "Check", "{\"domain\":\"a\\nb\",\"target\":\"b\"}", "domain"},
+    {"a newline in List", "List", "{\"domain\":\"a\\nb\"}", "domain"},
+    {"a newline in Check", "Check", "{\"domain\":\"a\\nb\",\"target\":\"b\"}", "domain"},
     {"a newline in a source", "Prepare", "{\"domain\":\"vm1\",\"source\":\"b\\n\"}", "source"},
     {"a newline in a lease", "Release", "{\"lease\":\"b\\n\"}", "lease"},
     {"a newline in the second target of a drain", "Drain",
@@ -52,7 +52,7 @@ static void is_refused_by_its_place(void **state) {
   assert_null(json_object_get(client_call(client, "GetNode", NULL), "cordon"));
 }
 
-static void words_of_any_language_are_taken(void **state) {
+static void text_in_any_language_is_accepted(void **state) {
   Bb *bb = *state;
   Client *client;
 
@@ -83,7 +83,7 @@ static char *handoffctl(Bb *bb, const char *verb, const char *argument) {
   return text;
 }
 
-/* No line of anybody else's, and nothing that a terminal would obey. */
+/* No forged line, and nothing that a terminal would obey. */
 static void assert_plain(const char *text) {
   g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
@@ -126,8 +126,8 @@ static void a_name_forges_nothing(void **state) {
   assert_plain(log);
 }
 
-/* What the agent passes on as it is, handoffctl makes plain. */
-static void what_is_told_raw_is_shown_plain(void **state) {
+/* handoffctl strips what the agent passes on unchanged. */
+static void raw_text_is_shown_plain(void **state) {
   Bb *bb = *state;
   g_autofree char *text = NULL, *json = NULL;
 
@@ -140,7 +140,7 @@ static void what_is_told_raw_is_shown_plain(void **state) {
   assert_non_null(strstr(text, "vm handoffd"));
 }
 
-static void an_error_of_libvirt_forges_nothing(void **state) {
+static void a_libvirt_error_forges_nothing(void **state) {
   Bb *bb = *state;
   g_autofree char *shown = NULL, *log = NULL;
   json_t *job;
@@ -159,7 +159,7 @@ static void an_error_of_libvirt_forges_nothing(void **state) {
 
 /* --- what the service manager is told --- */
 
-/* Reads on until a status has the text. Each message is one assignment. */
+/* Reads until a status has the text. Each message is one assignment. */
 static void await_plain_status(int fd, const char *text) {
   char message[4096] = "";
 
@@ -182,7 +182,7 @@ static int listen_to_status(Bb *bb) {
   return fd;
 }
 
-/* The target does not say how the domain of this job stands, and its URI becomes part of the status. */
+/* The target does not answer about this job's domain, and its URI becomes part of the status. */
 static void let_the_target_hang(Bb *bb, Client *client, const char *job) {
   bb_await(bb, job, bb_has_numbers, NULL);
   bb_set_call(bb, "b.domain_status", json_pack("{sb}", "hang", 1));
@@ -191,13 +191,13 @@ static void let_the_target_hang(Bb *bb, Client *client, const char *job) {
 }
 
 static void start_for_hangs(Bb *bb) {
-  /* What hangs does so until the test ends it. */
+  /* A hung call hangs until the test ends it. */
   json_object_set_new(bb->world, "keepalive_ms", json_integer(10 * BB_PATIENCE_MS));
   bb_link_slow(bb);
   bb_start(bb);
 }
 
-static void a_uri_that_hangs_forges_no_status(void **state) {
+static void a_hung_uri_forges_no_status(void **state) {
   Bb *bb = *state;
   Client *client;
   json_t *job;
@@ -214,7 +214,7 @@ static void a_uri_that_hangs_forges_no_status(void **state) {
   close(fd);
 }
 
-static void a_newline_of_a_caller_gets_nowhere(void **state) {
+static void a_newline_from_a_caller_gets_nowhere(void **state) {
   static const char uri[] = "qemu+tcp://b/system?x=\nSTATUS=forged";
   Bb *bb = *state;
   g_autofree char *error = NULL;
@@ -240,11 +240,11 @@ int main(void) {
   Tests tests = {0};
 
   TESTS_ADD_ROWS(&tests, is_refused_by_its_place, calls);
-  TESTS_ADD(&tests, words_of_any_language_are_taken);
+  TESTS_ADD(&tests, text_in_any_language_is_accepted);
   TESTS_ADD(&tests, a_name_forges_nothing);
-  TESTS_ADD(&tests, what_is_told_raw_is_shown_plain);
-  TESTS_ADD(&tests, an_error_of_libvirt_forges_nothing);
-  TESTS_ADD(&tests, a_uri_that_hangs_forges_no_status);
-  TESTS_ADD(&tests, a_newline_of_a_caller_gets_nowhere);
+  TESTS_ADD(&tests, raw_text_is_shown_plain);
+  TESTS_ADD(&tests, a_libvirt_error_forges_nothing);
+  TESTS_ADD(&tests, a_hung_uri_forges_no_status);
+  TESTS_ADD(&tests, a_newline_from_a_caller_gets_nowhere);
   return bb_run(&tests, "text");
 }

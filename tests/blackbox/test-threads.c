@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A node that has no threads left: at the agent's start that is an end with a message; later it is a refusal by name or a wait,
- * and all goes on once there are some again. Nothing aborts, and nothing moves that cannot be steered. */
+/* A node that has no threads left. On startup the agent exits with a message; later a call gets a named error or a job waits, and
+ * everything continues once there are threads again. Nothing crashes, and nothing migrates that cannot be steered. */
 #include "tests/blackbox/harness.h"
 
 #include <fcntl.h>
@@ -11,12 +11,12 @@
 
 #define NO_LIMIT (-1)
 
-/* So many more may be made from now on. */
+/* So many more threads may be created from now on. */
 static void set_threads(Bb *bb, int64_t n) {
   g_autofree char *path = g_build_filename(bb->directory, "threads", NULL);
   int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-  /* In place, for the daemon has it mapped. */
+  /* In place, because the daemon has it mapped. */
   assert_true(fd >= 0);
   assert_int_equal(pwrite(fd, &n, sizeof n, 0), sizeof n);
   close(fd);
@@ -33,7 +33,7 @@ static bool has_no_threads(json_t *job, gconstpointer data) {
   return reason && strcmp(json_string_value(reason), "NO_THREADS") == 0;
 }
 
-/* It waits; or it moves, and nobody can be asked what came of it; or it lacked none. */
+/* It waits; or it migrates, and nobody can be asked about the outcome; or it lacked no thread. */
 static bool lacks_threads_or_is_done(json_t *job, gconstpointer data) {
   const char *phase = text_of(job, "phase");
 
@@ -42,7 +42,7 @@ static bool lacks_threads_or_is_done(json_t *job, gconstpointer data) {
 
 /* --- the start --- */
 
-/* True: it serves. Else it has ended by itself, with a message. */
+/* True: it serves. Otherwise it has exited by itself, with a message. */
 static bool try_start(Bb *bb, int64_t threads, char **ret_said) {
   g_autofree char *socket = g_build_filename(bb->directory, "try", NULL);
   g_autofree char *file = g_build_filename(bb->directory, "threads", NULL);
@@ -80,8 +80,8 @@ static bool try_start(Bb *bb, int64_t threads, char **ret_said) {
   return false;
 }
 
-/* One thread less each time, until it is the first that cannot be had. The scripted hypervisor's own comes before all. */
-static void without_one_of_its_threads_it_does_not_start_and_says_so(void **state) {
+/* One thread less each time, until not even the first can be created. The scripted hypervisor's own comes before all. */
+static void without_an_essential_thread_it_does_not_start_and_says_so(void **state) {
   Bb *bb = *state;
   unsigned refused = 0;
   int64_t threads = 1;
@@ -102,7 +102,7 @@ static void without_one_of_its_threads_it_does_not_start_and_says_so(void **stat
 
 /* --- while it serves --- */
 
-static void what_cannot_be_asked_is_refused_by_name(void **state) {
+static void calls_that_need_a_thread_get_a_named_error(void **state) {
   Bb *bb = *state;
   g_autofree char *target = bb_target(bb, "b");
   Client *client;
@@ -124,8 +124,8 @@ static void what_cannot_be_asked_is_refused_by_name(void **state) {
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
 }
 
-/* Whichever of a move's threads it is that cannot be had: before the migration nothing is begun, after it nothing is declared. */
-static void a_move_waits_for_its_threads(void **state) {
+/* Whichever of a job's threads is missing: before the migration nothing begins, after it nothing is declared. */
+static void a_job_waits_for_its_threads(void **state) {
   Bb *bb = *state;
   g_autofree char *target = bb_target(bb, "b");
   unsigned waited = 0;
@@ -133,7 +133,7 @@ static void a_move_waits_for_its_threads(void **state) {
 
   start_unlimited(bb);
   client = bb_connect(bb);
-  /* So that a lookup has its thread. */
+  /* One for the lookup. */
   client_call(client, "Check", json_pack("{ss ss}", "domain", "vm1", "target", target));
   for (int64_t threads = 0; threads < 8; threads++) {
     g_autofree char *domain = g_strdup_printf("guest%d", (int)threads);
@@ -142,7 +142,7 @@ static void a_move_waits_for_its_threads(void **state) {
 
     bb_add_domain(bb, domain);
     bb_publish(bb);
-    /* The pool's thread looks it up, and may have been given back: so it is asked for once more. */
+    /* The pool's thread does the lookup and may have ended: so allow one more. */
     bb_set_call(bb, "survey_domain", json_pack("{sb}", "hang", 1));
     id = text_of(client_start(client, domain, NULL), "id");
     bb_await_phase(bb, id, "preparing");
@@ -160,8 +160,8 @@ static void a_move_waits_for_its_threads(void **state) {
   assert_true(waited >= 2); /* the steerer's, the counter's */
 }
 
-/* A place becomes free for it when there is no thread. */
-static void a_job_that_has_no_thread_at_all_waits(void **state) {
+/* A slot becomes free for it when there is no thread. */
+static void a_job_without_any_thread_waits(void **state) {
   Bb *bb = *state;
   Client *client;
   const char *first, *second;
@@ -183,8 +183,8 @@ static void a_job_that_has_no_thread_at_all_waits(void **state) {
   bb_await_phase(bb, second, "succeeded");
 }
 
-/* Its threads come one by one. */
-static void what_moves_is_taken_up_once_threads_can_be_had(void **state) {
+/* It gets its threads one by one. */
+static void running_migrations_are_resumed_once_there_are_threads(void **state) {
   Bb *bb = *state;
   int64_t at_start;
   Client *client;
@@ -195,7 +195,7 @@ static void what_moves_is_taken_up_once_threads_can_be_had(void **state) {
   id = text_of(client_start(bb_connect(bb), "vm1", NULL), "id");
   bb_await(bb, id, bb_has_numbers, NULL);
   bb_stop(bb, SIGKILL);
-  /* As many as it has with nothing to do. */
+  /* As many as it has when idle. */
   for (at_start = 3; at_start < 20; at_start++) {
     g_autofree char *said = NULL;
 
@@ -219,10 +219,10 @@ static void what_moves_is_taken_up_once_threads_can_be_had(void **state) {
 int main(void) {
   Tests tests = {0};
 
-  TESTS_ADD(&tests, without_one_of_its_threads_it_does_not_start_and_says_so);
-  TESTS_ADD(&tests, what_cannot_be_asked_is_refused_by_name);
-  TESTS_ADD(&tests, a_move_waits_for_its_threads);
-  TESTS_ADD(&tests, a_job_that_has_no_thread_at_all_waits);
-  TESTS_ADD(&tests, what_moves_is_taken_up_once_threads_can_be_had);
+  TESTS_ADD(&tests, without_an_essential_thread_it_does_not_start_and_says_so);
+  TESTS_ADD(&tests, calls_that_need_a_thread_get_a_named_error);
+  TESTS_ADD(&tests, a_job_waits_for_its_threads);
+  TESTS_ADD(&tests, a_job_without_any_thread_waits);
+  TESTS_ADD(&tests, running_migrations_are_resumed_once_there_are_threads);
   return bb_run(&tests, "threads");
 }

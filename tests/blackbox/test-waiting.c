@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `handoffctl list` and `show` tell of whoever waits: his position, the limit or the condition that holds him, since when, and
- * until when. */
+/* `handoffctl list` and `show` say of a waiting job: its position, the limit or the condition that holds it, since when, and until
+ * when. */
 #include "tests/blackbox/harness.h"
 
 #include <signal.h>
@@ -98,7 +98,7 @@ static const Row rows[] = {
       "queue        position 1, waiting since 20", ", times out at 20"},
      {"pending", "#1 SOURCE_UNREACHABLE until "},
      libvirtd_comes_back},
-    {"for as long as it takes",
+    {"without a timeout",
      "MaxOutgoing=1\nPendingTimeout=0\n",
      NULL,
      NULL,
@@ -108,7 +108,7 @@ static const Row rows[] = {
      free_links},
 };
 
-/* With an argument of its own, or NULL. */
+/* With one argument, or NULL. */
 static char *handoffctl(Bb *bb, const char *verb, const char *argument) {
   const char *argv[] = {g_getenv("HANDOFFCTL"), "--socket", bb->socket, verb, argument, NULL};
   g_autoptr(GError) error = NULL;
@@ -121,7 +121,7 @@ static char *handoffctl(Bb *bb, const char *verb, const char *argument) {
   return text;
 }
 
-/* The line of the domain, in what is listed; a line that holds one that is not there is never the one. */
+/* The domain's line in the list; empty if there is none. */
 static char *line_of(const char *text, const char *domain) {
   g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
   g_autofree char *word = g_strdup_printf("  %s  ", domain);
@@ -173,7 +173,7 @@ static void waits(void **state) {
       bb_await_event(bb, first, "warning", row->first_sees);
     job = client_start(bb_connect(bb), name, NULL);
     first = first ? first : g_strdup(text_of(job, "id"));
-    /* Nobody but the last one is to wait for the first one's start. */
+    /* Only the last one waits for the first one's start. */
     if (i == 1 && row->n > 1)
       bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
   }
@@ -183,7 +183,7 @@ static void waits(void **state) {
   bb_await_phase(bb, text_of(job, "id"), "succeeded");
 }
 
-/* What waits is listed as it waits, and not as it came. */
+/* Waiting jobs are listed in queue order, not by arrival. */
 static void a_list_has_the_order_of_the_queue(void **state) {
   Bb *bb = *state;
   Client *client;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Those who follow: slow ones, many, ones that leave. */
+/* Watchers: slow ones, many, ones that disconnect. */
 #include "tests/blackbox/harness.h"
 
 #include <poll.h>
@@ -43,7 +43,7 @@ static void a_slow_reader_gets_the_last_state(void **state) {
   bb_await_phase(bb, text_of(job, "id"), "migrating");
   bb_await(bb, text_of(job, "id"), bb_has_numbers, NULL);
 
-  /* Far more than the socket holds, all of it changes of state. */
+  /* Far more than the socket holds, all of them changes of state. */
   for (int i = 1; i <= 300; i++)
     client_call(bb_connect(bb), "Tune",
                 json_pack("{ss s{si}}", "job", "vm1", "policy", "progress_timeout_s", 1000 + i));
@@ -54,7 +54,7 @@ static void a_slow_reader_gets_the_last_state(void **state) {
   assert_int_equal(number_of(job, "policy.progress_timeout_s"), 1300);
 }
 
-static void a_slow_reader_of_all_jobs_gets_the_last_state_of_each(void **state) {
+static void a_slow_reader_of_all_jobs_gets_the_last_state_of_each_job(void **state) {
   Bb *bb = *state;
   const char *ids[2];
   int smallest = 1, final = 0;
@@ -106,7 +106,7 @@ static void two_hundred_watchers_all_see_the_end(void **state) {
   }
 }
 
-static void a_watcher_that_leaves_cancels_nothing(void **state) {
+static void a_watcher_that_disconnects_cancels_nothing(void **state) {
   Bb *bb = *state;
   Client *client, *all;
   json_t *job;
@@ -143,7 +143,7 @@ static void a_second_connection_aborts_while_a_stream_runs(void **state) {
   assert_text(job, "failure.cause", "USER_ABORT");
 }
 
-static void a_job_that_is_over_is_told_once(void **state) {
+static void a_finished_job_is_reported_once(void **state) {
   Bb *bb = *state;
   Client *watcher;
   bool continues;
@@ -158,7 +158,7 @@ static void a_job_that_is_over_is_told_once(void **state) {
   assert_text(job, "phase", "succeeded");
 }
 
-static void all_jobs_are_followed_the_unfinished_ones_first(void **state) {
+static void watching_all_jobs_starts_with_the_unfinished_ones(void **state) {
   Bb *bb = *state;
   Client *client, *watcher;
   const char *running, *later;
@@ -194,7 +194,7 @@ static void an_unknown_job_cannot_be_followed(void **state) {
   assert_string_equal(error, "NoSuchJob");
 }
 
-static void mere_progress_comes_at_most_once_an_interval(void **state) {
+static void mere_progress_comes_at_most_once_per_interval(void **state) {
   Bb *bb = *state;
   Client *watcher;
   gint64 first_us;
@@ -220,13 +220,13 @@ int main(void) {
   Tests tests = {0};
 
   TESTS_ADD(&tests, a_slow_reader_gets_the_last_state);
-  TESTS_ADD(&tests, a_slow_reader_of_all_jobs_gets_the_last_state_of_each);
+  TESTS_ADD(&tests, a_slow_reader_of_all_jobs_gets_the_last_state_of_each_job);
   TESTS_ADD(&tests, two_hundred_watchers_all_see_the_end);
-  TESTS_ADD(&tests, a_watcher_that_leaves_cancels_nothing);
+  TESTS_ADD(&tests, a_watcher_that_disconnects_cancels_nothing);
   TESTS_ADD(&tests, a_second_connection_aborts_while_a_stream_runs);
-  TESTS_ADD(&tests, a_job_that_is_over_is_told_once);
-  TESTS_ADD(&tests, all_jobs_are_followed_the_unfinished_ones_first);
+  TESTS_ADD(&tests, a_finished_job_is_reported_once);
+  TESTS_ADD(&tests, watching_all_jobs_starts_with_the_unfinished_ones);
   TESTS_ADD(&tests, an_unknown_job_cannot_be_followed);
-  TESTS_ADD(&tests, mere_progress_comes_at_most_once_an_interval);
+  TESTS_ADD(&tests, mere_progress_comes_at_most_once_per_interval);
   return bb_run(&tests, "watch");
 }

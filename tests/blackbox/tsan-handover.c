@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where GLib hands something from one thread to another, said to ThreadSanitizer: idle sources, queues, thread pools.
+/* Tells ThreadSanitizer where GLib passes something from one thread to another: idle sources, queues, thread pools.
  * GLib's own locks in there are futexes, which it does not see. Only in a -Db_sanitize=thread build, beside
  * tests/fake/tsan-glib.c; the linker prefers these to libglib's. */
 #include <dlfcn.h>
@@ -13,7 +13,7 @@ void __tsan_release(void *address);
 
 #define REAL(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
 
-/* An idle source may be found ready without a poll() in between, so that what tsan-glib.c does there comes too late. */
+/* An idle source may become ready without a poll() in between, so what tsan-glib.c does there comes too late. */
 static gboolean idle_prepare(GSource *source, gint *timeout_ms) {
   *timeout_ms = 0;
   return TRUE;
@@ -23,7 +23,7 @@ static gboolean idle_check(GSource *source) {
   return TRUE;
 }
 
-/* That poll() is the one of tsan-glib.c: it acquires what g_source_attach() released. */
+/* This poll() is the one in tsan-glib.c: it acquires what g_source_attach() released. */
 static void acquire_idle(GSource *source) {
   poll(NULL, 0, 0);
   __tsan_acquire(&idle);
@@ -49,7 +49,7 @@ void g_source_set_callback(GSource *source, GSourceFunc function, gpointer data,
   REAL(g_source_set_callback)(source, function, data, notify);
 }
 
-/* The thread that made it lets go of it last, perhaps. Either changes the loop's own tables. */
+/* Perhaps the thread that made it drops the last reference. Either one changes the loop's own tables. */
 void g_source_unref(GSource *source) {
   acquire_idle(source);
   __tsan_release(&idle);
@@ -95,7 +95,7 @@ static void run_pooled(gpointer data, gpointer user_data) {
   pool->function(data, pool->user_data);
 }
 
-/* What is allocated here is one for each pool, and stays. */
+/* Allocated once per pool, and never freed. */
 GThreadPool *g_thread_pool_new(GFunc function, gpointer user_data, gint max_threads, gboolean exclusive,
                                GError **error) {
   Pooled *pool = g_new0(Pooled, 1);

@@ -4,10 +4,11 @@
  *
  *   lab-forward PIDFILE LISTEN-ADDRESS PORT TO-ADDRESS TO-PORT
  *
- * SIGUSR1 resets all connections at once, at both sides (RST, by SO_LINGER 0), as a middlebox that forgets its
- * state does. SIGRTMIN + 1 holds back what the connecting side sends, SIGRTMIN + 2 what it is answered, SIGRTMIN + 3 both;
- * SIGRTMIN + 4 passes on what has come by now and goes on holding, SIGRTMIN ends that. New connections are taken at any time. A side that ends its connection, by FIN or
- * RST, ends the other likewise. Buffers are small, so that what one side believes to be sent has nearly reached the other.
+ * SIGUSR1 resets all connections at once, on both sides (RST, by SO_LINGER 0), like a middlebox that loses its state.
+ * SIGRTMIN + 1 holds back what the connecting side sends, SIGRTMIN + 2 the answers to it, SIGRTMIN + 3 both. SIGRTMIN + 4
+ * passes on what has arrived so far and keeps holding; SIGRTMIN ends the hold. New connections are always accepted. A side
+ * that closes its connection, by FIN or RST, closes the other side likewise. Buffers are small, so that what one side believes
+ * to be sent has nearly reached the other.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -86,7 +87,7 @@ static struct sockaddr_in parse_address(const char *address, const char *port) {
   struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
 
   if (inet_pton(AF_INET, address, &in.sin_addr) != 1 || !in.sin_port) {
-    fprintf(stderr, "lab-forward: no address and port: %s %s\n", address, port);
+    fprintf(stderr, "lab-forward: not an address and a port: %s %s\n", address, port);
     exit(2);
   }
   return in;

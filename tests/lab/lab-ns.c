@@ -141,7 +141,7 @@ static int verb_keep(int argc, char **argv) {
   /* A fork into a new pid namespace. Not unshare(2): the clean-up's children
      * would be born into that namespace too, which has no init then. */
   if ((pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0)) < 0)
-    die("make a pid namespace (not root?)");
+    die("cannot create a pid namespace (not root?)");
   if (!pid) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     detach(argv[1], NO_FD);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * lab-record: write down when something grew; judging it is lab-report's part.
+ * lab-record: records when something grew; lab-report evaluates it.
  *
  *   lab-record serial FILE LOG   "TIME SIZE" each time the file has grown; ends
  *                                when the file is removed

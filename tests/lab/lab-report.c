@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * lab-report: what the recorders wrote down, from one time on, as JSON.
+ * lab-report: evaluates the recorders' logs from a given time on, as JSON.
  *
  *   lab-report serial LOG SERIAL SINCE_US SILENCE_MS
  *   lab-report wire LOG SINCE_US THRESHOLD_BYTES

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The checks against two real libvirtds: what keeps a guest from moving is found before anything moves, all of it
-# at once, and quickly.
+# The checks, against two real libvirtds: everything that blocks a migration is found before anything moves, all at once,
+# and quickly.
 # shellcheck disable=SC2317  # functions are called through ok and wait_until
 set -u
 # shellcheck source=lib/tap.sh
@@ -12,9 +12,9 @@ set -u
 images=/var/lib/libvirt/images # private to each node
 target=
 
-# --- the nodes, and what sets them apart ---
+# --- the nodes, and how they differ ---
 
-# A node whose libvirtd sees the node's own interfaces, and memory of our choice: the same as the machine's at first.
+# The node's libvirtd sees the node's own interfaces, and as much memory as we choose: at first as much as the machine has.
 prepare_node() { # prepare_node NODE
     cp /proc/meminfo "$LAB_DIR/node-$1/meminfo"
     "$LAB" libvirtd "$1" stop
@@ -24,14 +24,14 @@ prepare_node() { # prepare_node NODE
     "$LAB" libvirtd "$1" start
 }
 
-# Rewrites the file in its place, for it is mounted.
+# Rewrites the file in place, because it is mounted.
 set_free_memory() { # set_free_memory NODE KIB
     local file=$LAB_DIR/node-$1/meminfo text
     text=$(sed -E "s/^(MemFree|MemAvailable|Buffers|Cached): .*/\1: 0 kB/; s/^MemFree: .*/MemFree: $2 kB/" /proc/meminfo)
     printf '%s\n' "$text" >"$file"
 }
 
-# libvirtd keeps what it learned of a QEMU in its cache: another QEMU is what another cache says.
+# libvirtd caches what it learned about a QEMU. Editing the cache makes it see a different QEMU.
 edit_capabilities() { # edit_capabilities NODE SED_SCRIPT
     "$LAB" virsh "$1" domcapabilities >/dev/null
     "$LAB" libvirtd "$1" stop
@@ -41,7 +41,7 @@ edit_capabilities() { # edit_capabilities NODE SED_SCRIPT
 
 # --- guests ---
 
-# start_guest NAME [DEVICES] [DOMAIN] [OPTIONS...]: one on node a, with these in its XML
+# start_guest NAME [DEVICES] [DOMAIN] [OPTIONS...]: starts it on node a, with these in its XML
 start_guest() {
     local file=$LAB_DIR/$1
     printf '%s\n' "${2:-}" >"$file.devices"
@@ -56,12 +56,12 @@ disk() { # disk FILE
 
 bridge() { printf "<interface type='bridge'><source bridge='%s'/><model type='e1000'/></interface>" "$1"; }
 
-# What this QEMU does not emulate is left out: these two have nothing of that.
+# The two models used here have nothing that this QEMU cannot emulate.
 model() { printf "<cpu mode='custom' match='exact' check='partial'><model fallback='forbid'>%s</model></cpu>" "$1"; }
 
 # --- asking ---
 
-# The codes of the blockers, in their order. Leaves the whole answer in check.json.
+# The codes of the blockers, in order. Leaves the whole reply in check.json.
 blockers() { # blockers GUEST [OPTIONS]
     local status=0
     ctl a -j check "$1" "$target" "${@:2}" >"$LAB_DIR/check.json" || status=$?
@@ -72,7 +72,7 @@ blockers() { # blockers GUEST [OPTIONS]
 seen() { jq -r --arg code "$1" '.findings[] | select(.code == $code).seen' "$LAB_DIR/check.json"; }
 shows() { [[ $(seen "$1") == *"$2"* ]] || { seen "$1"; false; }; }
 
-# How long a check takes, in ms, of so many tries.
+# How long each of TRIES checks takes, in ms, sorted.
 times_ms() { # times_ms GUEST TRIES
     local i begin
     for ((i = 0; i < $2; i++)); do
@@ -88,28 +88,28 @@ median() { sed -n "$((($(wc -l <<<"$1") + 1) / 2))p" <<<"$1"; }
 
 test_nothing_wrong() {
     local times
-    diag "the first check, of a target whose libvirtd had not looked at its QEMU yet: $(times_ms plain 1) ms"
-    is "a guest that can move has no blocker" "$(blockers plain)" ""
-    ok "... and its kernel, which no pool of the target covers, is a warning" shows FILE_UNSEEN guest.elf
+    diag "the first check, with a target libvirtd that has not probed its QEMU yet: $(times_ms plain 1) ms"
+    is "a guest that can migrate has no blocker" "$(blockers plain)" ""
+    ok "... and its kernel, which is in no pool of the target, is a warning" shows FILE_UNSEEN guest.elf
     times=$(times_ms plain 20)
     diag "20 more, in ms: $(tr '\n' ' ' <<<"$times")"
-    num "a check is quick: ms in the middle of 20 (aim: 300; a busy machine takes longer)" "$(median "$times")" '<=' 2000
+    num "a check is quick: median of 20, in ms (goal: 300; a busy machine takes longer)" "$(median "$times")" '<=' 2000
 }
 
 test_memory() {
     set_free_memory b 32768
-    is "a target without memory" "$(blockers plain)" TARGET_MEMORY
-    ok "... with what it has and what it takes" shows TARGET_MEMORY "has 64 MiB of memory, and the target has 32 MiB left"
+    is "a target short of memory" "$(blockers plain)" TARGET_MEMORY
+    ok "... with what it has and what the guest needs" shows TARGET_MEMORY "has 64 MiB of memory, and the target has 32 MiB left"
     is "... waiting may help" "$(jq '.findings[0].transient' "$LAB_DIR/check.json")" true
     set_free_memory b 4194304
-    is "... and then it has" "$(blockers plain)" ""
+    is "... and then it has enough" "$(blockers plain)" ""
 }
 
 test_disks() {
-    is "a disk of this node that is not to be copied" "$(blockers disk)" DISK_LOCAL
-    is "a disk to be copied into an image that is not there" "$(blockers disk -o copy_disks=incremental)" DISK_MISSING
-    ok "... by its path" shows DISK_MISSING "vda ($images/disk.img)"
-    is "... or is made there, in a pool" "$(blockers disk -o copy_disks=all)" ""
+    is "a local disk that is not copied" "$(blockers disk)" DISK_LOCAL
+    is "a disk to copy into an image that does not exist" "$(blockers disk -o copy_disks=incremental)" DISK_MISSING
+    ok "... by path" shows DISK_MISSING "vda ($images/disk.img)"
+    is "... unless it is created there, in a pool" "$(blockers disk -o copy_disks=all)" ""
     "$LAB" virsh b vol-create-as images disk.img 16777215B --format raw >/dev/null
     is "an image at the target that is a byte too small" "$(blockers disk -o copy_disks=incremental)" DISK_TOO_SMALL
     ok "... to the byte" shows DISK_TOO_SMALL "16777215 bytes there, 16777216 here"
@@ -120,13 +120,13 @@ test_disks() {
 
 test_unlike_cpu() {
     is "a CPU model that the target lacks" "$(blockers nehalem)" CPU_INCOMPATIBLE
-    ok "... and which feature of it" shows CPU_INCOMPATIBLE sse4.2
-    is "... one that it has" "$(blockers penryn)" ""
+    ok "... and the missing feature" shows CPU_INCOMPATIBLE sse4.2
+    is "... and a model that it has" "$(blockers penryn)" ""
 }
 
 test_bridge() {
     is "a bridge that the target lacks" "$(blockers bridged)" INTERFACE_MISSING
-    ok "... by its name" shows INTERFACE_MISSING "br7 (vnet"
+    ok "... by name" shows INTERFACE_MISSING "br7 (vnet"
     "$LAB" exec b ip link add br7 type bridge
     is "... and one that it has" "$(blockers bridged)" ""
     "$LAB" exec b ip link del br7
@@ -134,19 +134,19 @@ test_bridge() {
 
 test_machine_type() {
     is "a machine type that the target's QEMU lacks" "$(blockers q35)" MACHINE_TYPE
-    ok "... by its name, with what there is" shows MACHINE_TYPE pc-q35-7.2
+    ok "... by name, with what the target has" shows MACHINE_TYPE pc-q35-7.2
 }
 
 warnings() { jq -r '[.findings[] | select(.blocks | not) | .code] | join(" ")' "$LAB_DIR/check.json"; }
 
 test_what_libvirt_does_with_it() {
     "$LAB" virsh a blockcopy disk vda --dest "$images/copy.img" --format raw --bandwidth 1 --transient-job >/dev/null
-    is "a block job that runs on a disk" "$(blockers disk)" "BLOCK_JOB DISK_LOCAL"
+    is "a running block job on a disk" "$(blockers disk)" "BLOCK_JOB DISK_LOCAL"
     "$LAB" virsh a blockjob disk vda --abort >/dev/null
     is "... and one that was aborted" "$(blockers disk)" DISK_LOCAL
     "$LAB" virsh a suspend penryn >/dev/null
-    is "a guest that is paused can move" "$(blockers penryn)" ""
-    is "... and is told of" "$(warnings)" "DOMAIN_PAUSED FILE_UNSEEN"
+    is "a paused guest can migrate" "$(blockers penryn)" ""
+    is "... with a warning" "$(warnings)" "DOMAIN_PAUSED FILE_UNSEEN"
     "$LAB" virsh a destroy penryn >/dev/null
     is "one that is shut off cannot" "$(blockers penryn)" DOMAIN_STATE
     "$LAB" virsh b define "$LAB_DIR/penryn.xml" >/dev/null
@@ -156,15 +156,15 @@ test_what_libvirt_does_with_it() {
     "$LAB" virsh b undefine penryn >/dev/null
 }
 
-# The directory is one below /etc/libvirt, as the node has it: where tests/run lays a tmpfs over /tmp, the agent rightly does not
-# say of a file below /tmp that there is none.
+# The directory is below the node's /etc/libvirt: under tests/run a tmpfs covers /tmp, and then the agent rightly does not claim
+# that a file below /tmp is missing.
 test_tls() {
     local dir=$LAB_DIR/node-a/etc-libvirt
     mkdir -p "$dir/tls"
     printf 'migrate_tls_x509_cert_dir = "/etc/libvirt/tls"\n' >>"$dir/qemu.conf"
-    is "TLS that is required, and no certificates here" "$(blockers plain -o tls=require)" TLS_CERTIFICATES
+    is "TLS is required, and this node has no certificates" "$(blockers plain -o tls=require)" TLS_CERTIFICATES
     ctl a -j migrate plain "$target" -o tls=require >/dev/null
-    is "... of which a job dies before anything moves" "$(job a plain '[.phase, .failure.cause, .started_usec_realtime] | tostring')" \
+    is "... which fails a job before anything moves" "$(job a plain '[.phase, .failure.cause, .started_usec_realtime] | tostring')" \
         '["failed","REFUSED",null]'
     : >"$dir/tls/ca-cert.pem"
     is "... with a directory that has some, it is the target that may have none" "$(blockers plain -o tls=require)" ""
@@ -177,7 +177,7 @@ test_six_at_once() {
     is "six blockers are six codes in one answer" "$(blockers six)" "$six"
     times=$(times_ms six 20)
     diag "20 checks of it, in ms: $(tr '\n' ' ' <<<"$times")"
-    num "... at once: ms in the middle of 20 (aim: 300)" "$(median "$times")" '<=' 2000
+    num "... quickly: median of 20, in ms (goal: 300)" "$(median "$times")" '<=' 2000
     ctl a check six "$target" >"$LAB_DIR/six.log" || status=$?
     is "... exit 4, and said so in words" "$status $(head -n 1 "$LAB_DIR/six.log")" \
         "4 six cannot be migrated to $target: 6 blockers, 1 warning."
@@ -185,14 +185,14 @@ test_six_at_once() {
     "$LAB" mark six >/dev/null
     status=0
     ctl a migrate six "$target" >"$LAB_DIR/six.log" 2>&1 || status=$?
-    is "a job of it is refused at once, exit 4, with all of them" \
+    is "a job for it is refused at once, exit 4, with all of them" \
         "$status $(job a six '[.findings[] | select(.blocks) | .code] | join(" ")')" "4 $six"
     is "... before anything moved" "$(job a six '[.phase, .failure.phase, .started_usec_realtime] | tostring')" \
         '["failed","preparing",null]'
-    is "... there is no trace of it at the target" "$("$LAB" virsh b list --name | tr -d '\n')" ""
-    num "... and no stream on the wire, but questions only: bytes" "$("$LAB" wire | jq .bytes_a_to_b)" '<=' 1000000
-    is "... and the guest runs on" "$(truth six '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
-    diag "from accepting it to its end: $(job a six '(.finished_usec_realtime - .created_usec_realtime) / 1000 | floor') ms"
+    is "... it left no trace at the target" "$("$LAB" virsh b list --name | tr -d '\n')" ""
+    num "... and no stream on the wire, only queries: bytes" "$("$LAB" wire | jq .bytes_a_to_b)" '<=' 1000000
+    is "... and the guest keeps running" "$(truth six '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
+    diag "from accepted to finished: $(job a six '(.finished_usec_realtime - .created_usec_realtime) / 1000 | floor') ms"
 }
 
 test_waiting() {
@@ -200,19 +200,19 @@ test_waiting() {
     set_free_memory b 32768
     ctl a migrate plain "$target" >"$LAB_DIR/plain.log" 2>&1 &
     pid=$!
-    ok "a job waits for what waiting may cure, and says for what" wait_until 20 job_is a plain .pending.reason TARGET_MEMORY
+    ok "a job waits if waiting may help, and says for what" wait_until 20 job_is a plain .pending.reason TARGET_MEMORY
     is "... nothing has moved" "$(job a plain '.started_usec_realtime')" null
-    is "... a check says that it has a job" "$(blockers plain)" "DOMAIN_BUSY TARGET_MEMORY"
+    is "... a check reports the job" "$(blockers plain)" "DOMAIN_BUSY TARGET_MEMORY"
     set_free_memory b 4194304
     wait "$pid" || status=$?
-    is "... it moves once the target has memory" "$status $(job a plain .phase)" "0 succeeded"
+    is "... it migrates once the target has memory" "$status $(job a plain .phase)" "0 succeeded"
     diag "its checks took $(job a plain '[.events[] | select(.kind == "phase")] | [.[-3:-1][].time_usec_realtime] | (.[1] - .[0]) / 1000 | floor') ms before it moved"
 }
 
 test_target_away() {
     local begin
     "$LAB" libvirtd b stop
-    is "a target whose libvirtd is down, beside what the guest is by itself" "$(blockers disk)" \
+    is "a target whose libvirtd is down, next to the guest's own blocker" "$(blockers disk)" \
         "TARGET_UNREACHABLE DISK_LOCAL"
     "$LAB" libvirtd b start
     "$LAB" libvirtd b pause
@@ -220,8 +220,8 @@ test_target_away() {
     is "a target whose libvirtd hangs" "$(blockers disk)" "TARGET_UNREACHABLE DISK_LOCAL"
     num "... after the ConnectTimeout= of 2 s: seconds" "$((SECONDS - begin))" '<=' 10
     "$LAB" libvirtd b resume
-    is "... and when it answers again" "$(blockers disk)" DISK_LOCAL
-    is "a domain that is not there: exit 5" "$(ctl a check nobody "$target" >/dev/null 2>&1; echo $?)" 5
+    is "... and once it answers again" "$(blockers disk)" DISK_LOCAL
+    is "an unknown domain: exit 5" "$(ctl a check nobody "$target" >/dev/null 2>&1; echo $?)" 5
     is "this node as its own target" "$(target=$("$LAB" uri a --tcp) blockers disk)" "SAME_HOST DISK_LOCAL"
 }
 
@@ -264,5 +264,5 @@ test_six_at_once
 test_waiting
 test_target_away
 agent_end a TERM
-is "SIGTERM ends the agent cleanly" "$agent_status" 0
+is "SIGTERM stops the agent cleanly" "$agent_status" 0
 done_testing

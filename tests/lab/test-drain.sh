@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Twelve guests leave a node, two at a time and over one bandwidth, and the agent is killed in the middle. One of them has a
-# device that is bound to its host: it is told at once, and runs on where it is.
+# Twelve guests leave a node, two at a time and under one bandwidth limit, and the agent is killed in the middle. One of them has
+# a device that is bound to its host: the drain says so at once, and the guest keeps running where it is.
 set -u
 # shellcheck source=lib/tap.sh
 . "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
@@ -14,8 +14,8 @@ cap=$((12 << 20))
 bound=d7
 guests=(d1 d2 d3 d4 d5 d6 d7 d8 d9 d10 d11 d12)
 
-# There is nothing to hand through in a lab without an IOMMU. Memory that a guest shares with its host is as bound to it: QEMU
-# itself refuses to migrate that.
+# A lab without an IOMMU has no device to pass through. Memory shared with the host binds a guest just as much: QEMU itself
+# refuses to migrate it.
 start_guests() {
     local guest
     cat >"$LAB_DIR/bound.xml" <<TEXT
@@ -33,7 +33,7 @@ TEXT
     done
 }
 
-# The streams that leave node a, ten times a second, one count a line.
+# Counts the streams that leave node a, ten times a second, one count per line.
 watch_streams() {
     "$LAB" exec a bash -c 'while sleep 0.1; do
         ss -Htn state established "( dport >= :49152 and dport <= :49215 )" | wc -l
@@ -48,18 +48,18 @@ test_drain() {
     since=$("$LAB" mark d1)
     watch_streams &
     streams=$!
-    # By the default a guest of 64 MiB has to arrive within 10 s; at half of the cap it takes 11 s.
+    # By default a guest of 64 MiB has to arrive within 10 s; at half of the cap it takes 11 s.
     ctl a drain "$target" -o completion_timeout_s_per_gib=1500 >"$LAB_DIR/drain.log" 2>&1 &
     follower=$!
 
     ok "what cannot move is told at once, and why" wait_until 60 grep -q "$bound cannot be migrated: .*: SHMEM" "$LAB_DIR/drain.log"
     is "... before anything goes" "$(grep -Eo 'cannot be migrated|is migrating to' "$LAB_DIR/drain.log" | head -1)" "cannot be migrated"
     ok "the node is cordoned" grep -q '^cordoned .*it is drained' <(ctl a node)
-    ok "four have moved" wait_until 180 has_moved 4
+    ok "four have migrated" wait_until 180 has_moved 4
     id=$(node_drain .id)
     agent_end a KILL
     agent_start a
-    is "killed and started again, the agent goes on with the drain" "$(node_drain .id)" "$id"
+    is "killed and restarted, the agent resumes the drain" "$(node_drain .id)" "$id"
     wait "$follower" || status=$?
     kill "$streams"
     wait "$streams" 2>/dev/null
@@ -71,7 +71,7 @@ test_drain() {
     diag "the drain took $(node_drain '(.finished_usec_realtime - .started_usec_realtime) / 100000 | round / 10') s"
 
     jobs=$(ctl a -j list --all | jq -r '.jobs[].id')
-    is "one job for each that moved, and all of the drain" \
+    is "one job for each that migrated, all with the drain's id" \
         "$(for guest in $jobs; do ctl a -j show "$guest"; done | jq -rs --arg id "$id" 'map(select(.job.drain == $id) | .job.domain.name) | "\(length) \(unique | length)"')" "11 11"
     is "two at a time and never more, by the records" "$(for guest in $jobs; do ctl a -j show "$guest"; done | most_at_once)" 2
     is "... and by the streams on the wire" "$(sort -n "$LAB_DIR/streams" | tail -1)" 2
@@ -79,13 +79,13 @@ test_drain() {
     wire=$("$LAB" wire --since "$since")
     rates=$(rates_on_the_wire "$(jq .stream_begin_us <<<"$wire")" "$(jq .stream_end_us <<<"$wire")" | sort -n)
     diag "MiB/s on the wire, over two seconds: $(jq -sc 'map(. / 1048576 | round) | [min, .[length / 4 | floor], .[length / 2 | floor], .[length * 3 / 4 | floor], max]' <<<"$rates"); $(jq -c '{stream_ms, bytes_a_to_b}' <<<"$wire")"
-    num "no two seconds on the wire have more than the cap, by 10 %" "$(jq -s 'max' <<<"$rates")" '<=' "$cap * 1.1"
-    num "... and a quarter of them have the cap, within 10 %: it is what limits" \
+    num "no two-second window on the wire exceeds the cap by more than 10 %" "$(jq -s 'max' <<<"$rates")" '<=' "$cap * 1.1"
+    num "... and the upper quartile is the cap, within 10 %: it is what limits" \
         "$(jq -s "(.[length * 3 / 4 | floor] / $cap - 1) | fabs" <<<"$rates")" '<=' 0.1
 
     is "all but one run at the target with good memory" \
         "$(for guest in "${guests[@]}"; do truth "$guest" '[.running_on[], .bad_pages, .restarts] | join(" ")'; done | sort | uniq -c | xargs)" "1 a 0 0 11 b 0 0"
-    is "... that one at its source" "$(truth "$bound" '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
+    is "... and the other one at the source" "$(truth "$bound" '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
     status=0
     ctl a drain "$target" >"$LAB_DIR/again.log" 2>&1 || status=$?
     is "a second drain has nothing to move" "$status $(grep -c 'is migrating to' "$LAB_DIR/again.log")" "4 0"
@@ -100,5 +100,5 @@ start_guests
 test_drain
 agent_end a TERM
 # shellcheck disable=SC2154  # set by agent_end
-is "SIGTERM ends the agent cleanly" "$agent_status" 0
+is "SIGTERM stops the agent cleanly" "$agent_status" 0
 done_testing

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Goals that are seen on the hypervisors alone: where the domain is defined afterwards, what was copied of its disks, and what
-# QEMU was told of limits.
+# Goals that show only on the hypervisors: where the domain is defined afterwards, what was copied of its disks, and which limits
+# QEMU got.
 set -u
 # shellcheck source=lib/tap.sh
 . "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
 # shellcheck source=lib/agent.sh
 . "$TAP_HOME/lib/agent.sh"
 
-# move GOAL...: and what came of it
+# move GOAL...: migrates, and prints the outcome
 move() {
     local goal options=()
     for goal; do options+=(-o "$goal"); done
@@ -19,7 +19,7 @@ move() {
         "$(truth web '[.running_on[], .bad_pages] | join(" ")')"
 }
 
-# How each node knows the domain: NODE state persistent, one after the other.
+# What each node knows of the domain: NODE STATE PERSISTENT, for one after the other.
 known() {
     local node
     for node in a b; do
@@ -39,15 +39,15 @@ leaves() {
     local name=$1 expected=$2 option=$3
     # shellcheck disable=SC2086  # none, or one
     "$LAB" guest web --memory 64 $option
-    is "$name: it moves" "$(move "${@:4}")" "succeeded - target b 0"
-    is "... and is known there" "$(known)" "$expected"
+    is "$name: it migrates" "$(move "${@:4}")" "succeeded - target b 0"
+    is "... and both nodes know it as they should" "$(known)" "$expected"
     forget
 }
 
-# --- a disk over an image that both nodes have, each in a directory of its own ---
+# --- a disk over a backing image that both nodes have, each in a directory of its own ---
 
 images=/var/lib/libvirt/images
-# image NODE PROGRAM ARGUMENTS...: of qemu-utils, there
+# image NODE PROGRAM ARGUMENTS...: runs a program of qemu-utils there
 image() { "$LAB" exec "$1" env -C "$images" "${@:2}" >/dev/null; }
 
 make_disk() {
@@ -66,10 +66,10 @@ make_disk() {
 test_incremental() {
     make_disk
     "$LAB" guest web --memory 64 --xml-extra "$LAB_DIR/devices"
-    is "a disk whose base the target has: it moves" "$(move copy_disks=incremental)" "succeeded - target b 0"
-    ok "... with what was written over it, and what was below" \
+    is "a disk whose backing image the target has: it migrates" "$(move copy_disks=incremental)" "succeeded - target b 0"
+    ok "... with the overlay's data and the backing image's" \
         image b qemu-io -r -U -f qcow2 -c 'read -P 0x11 0 1M' -c 'read -P 0x22 1M 1M' -c 'read -P 0x11 2M 6M' web.qcow2
-    num "... of which no more was copied: bytes" "$("$LAB" exec b du -B1 "$images/web.qcow2" | cut -f1)" '<' 3000000
+    num "... and only the overlay was copied: bytes" "$("$LAB" exec b du -B1 "$images/web.qcow2" | cut -f1)" '<' 3000000
     forget
 }
 
@@ -82,13 +82,13 @@ test_limits() {
     ctl a migrate web "$target" --detach -o max_downtime_ms=123 -o bandwidth_bytes_per_s=8M \
         -o allow_post_copy=yes -o post_copy_bandwidth_bytes_per_s=32M -o completion_timeout_s_per_gib=0 >/dev/null
     wait_until 30 job_is a web '(.progress.memory_processed_bytes // 0) > 0' true
-    is "limits are QEMU's from the beginning" \
+    is "QEMU has the limits from the beginning" \
         "$(told '.return | [.["downtime-limit"] <= 123, .["max-bandwidth"], .["max-postcopy-bandwidth"]] | join(" ")')" '"true 8388608 33554432"'
     ctl a tune web bandwidth_bytes_per_s=16M >/dev/null
     ok "... and when they are changed" wait_until 10 bandwidth_is 16777216
     ctl a abort web >/dev/null
     wait_until 30 job_is_over a web
-    is "... of a move that is then aborted" "$(job_end a web)" "aborted USER_ABORT source"
+    is "... and the migration can be aborted" "$(job_end a web)" "aborted USER_ABORT source"
     forget
 }
 
@@ -96,9 +96,9 @@ tap_lab
 target=$("$LAB" uri b --tcp)
 agent_start a
 leaves "a domain" "b running yes" ""
-leaves "one that is not to be defined at the target" "b running no" "" persist_target=no
-leaves "one whose definition is to stay" "a shut off yes b running yes" "" undefine_source=no
-leaves "one that nobody has defined" "b running no" --transient
+leaves "persist_target=no" "b running no" "" persist_target=no
+leaves "undefine_source=no" "a shut off yes b running yes" "" undefine_source=no
+leaves "a transient domain" "b running no" --transient
 test_incremental
 "$LAB" link 400mbit
 test_limits

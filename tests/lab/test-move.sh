@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# handoffd moves a live guest between two real hypervisors: twenty times there and back, aborted, out of time,
-# with what cannot work refused, and with libvirtd hung.
+# handoffd migrates a live guest between two real hypervisors: twenty times back and forth, aborted, past its deadline,
+# refused where it cannot work, with libvirtd hung, and with the agent killed.
 set -u
 # shellcheck source=lib/tap.sh
 . "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
@@ -12,7 +12,7 @@ declare -A uri
 
 # --- there and back ---
 
-# One move; its facts go to the arrays of the summary.
+# Migrates once; the facts go into the arrays for the summary.
 move() { # move NUMBER FROM TO
     local number=$1 from=$2 to=$3 output status=0 facts
     "$LAB" mark web >/dev/null
@@ -21,13 +21,13 @@ move() { # move NUMBER FROM TO
     if [[ $status == 0 && $(jq -c '[.running_on, .bad_pages, .restarts, .time_backwards]' <<<"$facts") == "[[\"$to\"],0,0,0]" ]]; then
         ((moved++))
     else
-        diag "move $number, $from to $to: status $status" "$(tail -1 <<<"$output")" "$facts"
+        diag "migration $number, $from to $to: status $status" "$(tail -1 <<<"$output")" "$facts"
     fi
     silences+=("$(jq .longest_silence_ms <<<"$facts")")
     downtimes+=("$(job "$from" web .result.downtime_ms)")
 }
 
-# A target looks by itself, and so a moment after the source has said that it is over.
+# A target looks for itself, and so may notice a moment after the source has reported the end.
 targets_saw() { # targets_saw COUNT
     [[ $(for i in a b; do ctl "$i" -j list; done |
         jq -s '[.[].jobs[] | select(.phase == "succeeded" and .direction == "incoming")] | length') == "$1" ]]
@@ -41,21 +41,21 @@ test_there_and_back() {
         move $((2 * i - 1)) a b
         move $((2 * i)) b a
     done
-    is "20 moves there and back: one running copy and good memory after each" "$moved" 20
-    is "every one of them ended as succeeded" \
+    is "20 migrations back and forth: one running copy and good memory after each" "$moved" 20
+    is "every one of them succeeded, says the source" \
         "$(for i in a b; do ctl $i -j list; done | jq -s '[.[].jobs[] | select(.phase == "succeeded" and .direction == "outgoing")] | length')" 20
-    ok "... and was followed by its target, by itself" wait_until 30 targets_saw 20
+    ok "... and so says the target, independently" wait_until 30 targets_saw 20
     list=$(printf '%s\n' "${silences[@]}" | sort -n | tr '\n' ' ')
     diag "the guest's silences in ms: $list"
-    # A guest that the host lets wait for its CPU is silent as well: on a busy machine one of many moves may be off by that.
-    num "the agent's downtime is the guest's silence, within 100 ms, but for two of them at most: how many are off" \
+    # A guest that waits for the host's CPU is silent as well: on a busy machine that can spoil one of many migrations.
+    num "the agent's downtime matches the guest's silence within 100 ms, with at most two exceptions: how many" \
         "$(for i in "${!silences[@]}"; do echo "[${silences[i]}, ${downtimes[i]}]"; done | jq -s 'map(select(.[0] - .[1] | fabs > 100)) | length')" '<=' 2
     "$LAB" guest-rm web
 }
 
-# --- what the agent says and what the wire and the guest saw ---
+# --- what the agent says, and what the wire and the guest saw ---
 
-# One move of a fresh guest: $progress, $facts, $wire
+# Migrates a fresh guest; sets $progress, $facts, $wire
 move_near_the_link() {
     "$LAB" guest web --memory 256 --ws 64 --rate 20
     "$LAB" mark web >/dev/null
@@ -72,31 +72,31 @@ numbers_agree() {
 test_agent_tells_the_truth() {
     local facts wire progress attempt
     "$LAB" link 400mbit
-    # Once more, twice at most, where a busy host got in between: what is wrong by itself is wrong three times.
+    # Retries at most twice, in case a busy host interfered: a real fault fails three times.
     for attempt in 1 2 3; do
         ((attempt == 1)) || "$LAB" guest-rm web
         move_near_the_link
         ! numbers_agree >/dev/null || break
         diag "silence $(jq .longest_silence_ms <<<"$facts") ms, stream $(jq .stream_ms <<<"$wire") ms: $(job a web '.result | tojson')"
     done
-    is "a guest near the link's rate moves" "$(tail -1 <<<"$progress" | jq -r .job.phase)" succeeded
-    num "downtime agrees with the guest's silence, within 100 ms" \
+    is "a guest that writes near the link's rate migrates" "$(tail -1 <<<"$progress" | jq -r .job.phase)" succeeded
+    num "downtime matches the guest's silence, within 100 ms" \
         "$(jq -n "$(jq .longest_silence_ms <<<"$facts") - $(job a web .result.downtime_ms) | fabs")" '<=' 100
-    num "total time agrees with the stream on the wire, within 5 %" \
+    num "total time matches the stream on the wire, within 5 %" \
         "$(jq -n "$(job a web .result.total_time_ms) / $(jq .stream_ms <<<"$wire") - 1 | fabs")" '<=' 0.05
-    num "transferred bytes agree with the wire, within 5 %" \
+    num "transferred bytes match the wire, within 5 %" \
         "$(jq -n "$(job a web .result.transferred_bytes) / $(jq .stream_bytes <<<"$wire") - 1 | fabs")" '<=' 0.05
     diag "silence $(jq .longest_silence_ms <<<"$facts") ms, downtime $(job a web .result.downtime_ms) ms;" \
         "stream $(jq .stream_ms <<<"$wire") ms, total $(job a web .result.total_time_ms) ms"
-    ok "progress never ran backwards, and ended at 100" \
+    ok "progress never went backwards, and ended at 100" \
         jq -es '[.[].job | .progress.percent // 0] | . == sort and last == 100' <<<"$progress"
-    ok "dirty rate and bandwidth were reported on the way, in bytes/s" \
+    ok "dirty rate and bandwidth were reported meanwhile, in bytes/s" \
         jq -es '[.[].job.progress // empty] | (map(.dirty_rate_bytes_per_s) | max | . > 10e6 and . < 40e6)
             and (map(.bandwidth_bytes_per_s) | max | . > 30e6 and . < 60e6)' <<<"$progress"
     "$LAB" guest-rm web
 }
 
-# --- ends that are asked for ---
+# --- aborts and deadlines ---
 
 nothing_at_target() {
     [[ -z $("$LAB" virsh b list --all --name | tr -d '[:space:]') ]] && ! "$LAB" exec b pgrep qemu-system >/dev/null
@@ -113,25 +113,25 @@ test_abort() {
     ok "abort after a second is accepted" ctl a abort hot
     wait "$pid" || status=$?
     is "the attached migrate exits with 11" "$status" 11
-    is "its cause is the user" "$(job a hot '[.phase, .failure.cause, .result.running_at] | join(" ")')" \
+    is "the cause is USER_ABORT" "$(job a hot '[.phase, .failure.cause, .result.running_at] | join(" ")')" \
         "aborted USER_ABORT source"
-    is "the guest runs on at the source" "$(truth hot '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
+    is "the guest keeps running at the source" "$(truth hot '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
     ok "no trace is left at the target" wait_until 5 nothing_at_target
-    is "a second abort says that it is over" "$(ctl a abort hot >/dev/null 2>&1; echo $?)" 10
+    is "a second abort says that the job has ended" "$(ctl a abort hot >/dev/null 2>&1; echo $?)" 10
 }
 
 test_deadline() {
     local status=0 took_ms
     ctl a migrate hot "${uri[b]}" -o completion_timeout_s_per_gib=5 >"$LAB_DIR/deadline.log" || status=$?
     is "a guest that cannot converge in time: exit 12" "$status" 12
-    is "... cause DEADLINE, runs on at the source" \
+    is "... cause DEADLINE, keeps running at the source" \
         "$(job a hot '[.phase, .failure.cause, .result.running_at] | join(" ")')" "aborted DEADLINE source"
     took_ms=$(job a hot '(.finished_usec_realtime - .started_usec_realtime) / 1000')
     num "... within a second of the deadline, 1.25 s for 256 MiB at 5 s/GiB: ms off" \
         "$(jq -n "$took_ms - 1250 | fabs")" '<=' 1000
-    ok "... and says so with the numbers" grep -Eq '5 s/GiB.*MiB of memory remain' "$LAB_DIR/deadline.log"
+    ok "... and says so with numbers" grep -Eq '5 s/GiB.*MiB of memory remain' "$LAB_DIR/deadline.log"
     is "... the guest's memory is good" "$(truth hot '[.running_on[], .bad_pages] | join(" ")')" "a 0"
-    ok "... no trace at the target" wait_until 5 nothing_at_target
+    ok "... no trace is left at the target" wait_until 5 nothing_at_target
 }
 
 # --- what cannot work ---
@@ -141,29 +141,29 @@ test_refusals() {
     status=0
     ctl a migrate nobody "${uri[b]}" >"$log" 2>&1 || status=$?
     is "an unknown domain: exit 5" "$status" 5
-    ok "... and it is named" grep -q nobody "$log"
+    ok "... and the message names it" grep -q nobody "$log"
     status=0
     ctl a migrate hot "${uri[a]}" >"$log" 2>&1 || status=$?
     is "target = same host: refused, exit 4" "$status $(job a hot .failure.cause)" "4 SAME_HOST"
     status=0
     ctl a migrate hot qemu+tcp://10.77.0.99/system >"$log" 2>&1 &
-    ok "an unreachable target is waited for, and said so" wait_until 10 job_is a hot .pending.reason TARGET_UNREACHABLE
+    ok "a job waits for an unreachable target, and says so" wait_until 10 job_is a hot .pending.reason TARGET_UNREACHABLE
     wait "$!" || status=$?
-    is "... for as long as it may be: exit 4" "$status $(job a hot .failure.cause)" "4 TARGET_UNREACHABLE"
-    ok "... with where it could not get to" grep -q "10\.77\.0\.99" "$log"
+    is "... for UnschedulableTimeout=: exit 4" "$status $(job a hot .failure.cause)" "4 TARGET_UNREACHABLE"
+    ok "... and the message has the address" grep -q "10\.77\.0\.99" "$log"
     status=0
     ctl a migrate hot nowhere >"$log" 2>&1 || status=$?
     is "a target that is neither configured nor a URI: exit 5" "$status" 5
     status=0
     ctl a migrate hot "${uri[b]}" -o allow_post_copy=yes -o parallel_connections=4 >"$log" 2>&1 || status=$?
-    ok "goals that exclude each other are refused before anything starts" grep -q post_copy "$log"
+    ok "conflicting goals are refused before anything starts" grep -q post_copy "$log"
     is "... exit 4" "$status" 4
 }
 
-# --- the agent and libvirtd do not depend on each other's health ---
+# --- a hung libvirtd, a killed agent ---
 
-# Prints the worst answer time in ms of Get and List, asked over and over for some seconds.
-worst_answer_ms() { # worst_answer_ms SECONDS
+# The longest time that Get and List together took, in ms, called over and over for SECONDS.
+worst_answer_ms() { # worst_answer_ms SECONDS JOB
     local until=$((SECONDS + $1)) begin worst=0 took
     while ((SECONDS < until)); do
         begin=${EPOCHREALTIME/./}
@@ -184,10 +184,10 @@ test_hung_libvirtd() {
     wait_until 10 job_is a web .stage pre_copy
     id=$(job a web .id)
     "$LAB" libvirtd a pause
-    num "libvirtd of the source is stopped: Get and List together answer within 100 ms each" "$(worst_answer_ms 5 "$id")" '<=' 200
+    num "with the source's libvirtd stopped, Get and List still answer within 100 ms each, together in ms" "$(worst_answer_ms 5 "$id")" '<=' 200
     "$LAB" libvirtd a resume
     wait "$pid" || status=$?
-    is "it goes on again, and the move succeeds" "$status $(job a web .phase)" "0 succeeded"
+    is "libvirtd continues, and the migration succeeds" "$status $(job a web .phase)" "0 succeeded"
     is "one copy, good memory" "$(truth web '[.running_on[], .bad_pages] | join(" ")')" "b 0"
     "$LAB" guest-rm web
 }
@@ -200,9 +200,9 @@ test_killed_agent() {
     wait_until 10 job_is a web .stage pre_copy
     agent_end a KILL
     agent_start a
-    ok "killed in the middle and started again, the agent has the job" job a "$id" .id
+    ok "killed in the middle and restarted, the agent has the job" job a "$id" .id
     ctl a watch "$id" >/dev/null || status=$?
-    is "... follows it to its end, and says success" "$status $(job a "$id" .phase)" "0 succeeded"
+    is "... follows it to its end, and reports success" "$status $(job a "$id" .phase)" "0 succeeded"
     ok "... its history has no gap" jq -e '[.job.events[].seq] | . == [range(1; length + 1)]' <<<"$(ctl a -j show "$id")"
     is "... one copy, good memory" "$(truth web '[.running_on[], .bad_pages] | join(" ")')" "b 0"
 }
@@ -223,6 +223,6 @@ test_hung_libvirtd
 test_killed_agent
 for node in a b; do
     agent_end $node TERM
-    is "SIGTERM ends the agent of node $node cleanly" "$agent_status" 0
+    is "SIGTERM stops the agent of node $node cleanly" "$agent_status" 0
 done
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What the agent promises, held against a third node, an owner with virsh, and an agent that was away while things happened:
-# no guest runs twice, none is lost, no disk of one is removed, and nobody else's work is undone.
+# The agent's promises, tested against a third node, an owner with virsh, and an agent that was down while things happened: no
+# guest runs twice, none is lost, no guest's disk is removed, and nobody else's work is undone.
 # shellcheck disable=SC2317  # functions are called through ok and wait_until
 set -u
 # shellcheck source=lib/tap.sh
@@ -24,7 +24,7 @@ awaits_operator() { job_is "$1" "$2" '(.phase == "recovering") and (.next_action
 
 running_on() { truth "$1" '.running_on | join(" ")'; }
 
-# Once for so many seconds, or as soon as it is not so any more.
+# Succeeds if the command keeps succeeding for SECONDS; fails as soon as it does not.
 stays() { # stays SECONDS COMMAND...
     local until=$((SECONDS + $1))
     shift
@@ -38,7 +38,7 @@ runs_only_on() { # runs_only_on GUEST NODE
     [[ $(running_on "$1") == "$2" ]] || { "$LAB" truth "$1" --no-wait | jq -c .states; return 1; }
 }
 
-# What a job says about itself, for whoever reads a failure.
+# What a job says about itself, to help explain a failure.
 tell() {
     diag "$(job "$1" "$2" '[.phase, .failure.cause // "-", .next_action // "-", .recovery.evidence // "-"], (.events[-4:][].message)
         | tostring')"
@@ -48,21 +48,21 @@ forget() {
     "$LAB" guest-rm "$1"
 }
 
-# --- a guest that has arrived, and a source that has not heard of it ---
+# --- a guest that has arrived, and a source that does not know ---
 
-# The target's answer to libvirt's Finish does not reach the source before its libvirtd and its agent are killed. The guest runs
-# at b then, and a holds a stopped copy of it. With "seen" the agent dies a moment later, when it has seen that.
+# The source's libvirtd and agent are killed before the target's reply to libvirt's Finish reaches them. The guest then runs at b,
+# and a holds a stopped copy of it. With "seen", the agent dies a moment later, after it has seen that.
 arrive_unheard() { # arrive_unheard GUEST [seen]
     "$LAB" guest "$1" --memory 128
     ctl a migrate "$1" "$slow_b" -o completion_timeout_s_per_gib=0 --detach >/dev/null
-    wait_until 20 moves "$1" || bail "$1 does not move: $(ctl a show "$1")"
+    wait_until 20 moves "$1" || bail "$1 does not migrate: $(ctl a show "$1")"
     "$LAB" hold a answers
     wait_until 30 runs_at b "$1" || bail "$1 does not arrive at b: $(ctl a show "$1")"
     [[ -n ${2:-} ]] || agent_end a KILL
     "$LAB" libvirtd a kill
     "$LAB" hold a nothing
     if [[ -n ${2:-} ]]; then
-        wait_until 30 sees_it_at_target "$1" || bail "the agent does not look at b: $(ctl a show "$1")"
+        wait_until 30 sees_it_at_target "$1" || bail "the agent did not query b: $(ctl a show "$1")"
         agent_end a KILL
     fi
 }
@@ -75,36 +75,36 @@ come_back() {
     agent_start a
 }
 
-# What must be so whatever became of the guest at b: it ran there, so the copy at a is out of date.
+# What must hold whatever became of the guest at b: it ran there, so the copy at a is out of date.
 copy_is_left_alone() { # copy_is_left_alone GUEST NODE-IT-RUNS-ON [knows]
     wait_until 20 is_settled a "$1"
     if [[ ${3:-} == knows ]]; then
-        is "... the job says that it moved, and not where it is now" "$(job a "$1" '[.phase, .result.running_at] | join(" ")')" \
+        is "... the job says that it migrated, but not where it is now" "$(job a "$1" '[.phase, .result.running_at] | join(" ")')" \
             "succeeded unknown"
     else
         ok "... the job waits for an operator" awaits_operator a "$1"
     fi
-    ok "... the copy at a is not resumed: it runs at ${2:-none} alone" stays 4 runs_only_on "$1" "$2"
-    is "... but stopped, where the migration left it" "$(state a "$1")" "paused (migrating)"
+    ok "... the copy at a is not resumed: the guest runs only on ${2:-no node}" stays 4 runs_only_on "$1" "$2"
+    is "... but stays as the migration left it" "$(state a "$1")" "paused (migrating)"
     tell a "$1"
 }
 
 is_settled() { awaits_operator "$@" || job_is_over "$@"; }
 
-# names GUEST: which commands for a copy the job names to an operator
+# names GUEST: the commands for a copy that the job gives to an operator
 names() { ctl a show "$1" | grep -Eo 'virsh [^;,`]*(resume|destroy)\>' | grep -Eo '(resume|destroy)$' | sort -u | xargs; }
 
 test_sent_on_to_a_third_node() {
     arrive_unheard web
     ok "a guest that arrived at b is sent on to c by b's agent" ctl b migrate web node-c
-    is "... and b does not know it any more" "$(is_defined b web && echo known)" ""
+    is "... and b no longer knows it" "$(is_defined b web && echo known)" ""
     come_back web
     copy_is_left_alone web c
-    is "... and which two commands settle it is said, each with its case" "$(names web)" "destroy resume"
+    is "... and the job gives a command for each of the two cases" "$(names web)" "destroy resume"
     "$LAB" virsh a destroy web >/dev/null
-    ok "... it ends by itself when the operator has destroyed the copy" wait_until 20 job_is_over a web
+    ok "... it ends by itself once the operator has destroyed the copy" wait_until 20 job_is_over a web
     is "... and does not say that the guest is stopped" "$(job a web '.result.running_at == "none"')" false
-    is "... and the guest runs on" "$(truth web '[.running_on[], .bad_pages, .restarts] | join(" ")')" "c 0 0"
+    is "... and the guest keeps running" "$(truth web '[.running_on[], .bad_pages, .restarts] | join(" ")')" "c 0 0"
     forget web
 }
 
@@ -113,21 +113,21 @@ test_seen_there_by_an_agent_that_was_killed() {
     ok "a guest that a's agent saw at b, before it was killed, is sent on to c" ctl b migrate web node-c
     come_back web
     copy_is_left_alone web c knows
-    is "... and that it ran at b has not been forgotten: destroy is what is left to do" "$(names web)" "destroy"
+    is "... and it has not forgotten that the guest ran at b: only destroy is left to do" "$(names web)" "destroy"
     forget web
 }
 
 test_a_later_start_failed() {
     arrive_unheard web
     "$LAB" virsh b destroy web >/dev/null
-    # What it boots from is missing, at b alone.
+    # The kernel that it boots from is missing, only at b.
     on_node b mount --bind /dev/null "$kernel"
     "$LAB" virsh b start web >/dev/null 2>&1
     on_node b umount "$kernel"
     is "a guest that ran at b was shut down there, and did not start again" "$(state b web)" "shut off (failed)"
     come_back web
     copy_is_left_alone web ""
-    is "... and which two commands settle it is said, each with its case" "$(names web)" "destroy resume"
+    is "... and the job gives a command for each of the two cases" "$(names web)" "destroy resume"
     forget web
 }
 
@@ -144,21 +144,21 @@ start_guest_with_disk() { # start_guest_with_disk NAME
     "$LAB" guest "$1" --memory 128 --xml-extra "$LAB_DIR/$1.devices"
 }
 
-# prepared NAME [OPTIONS...]: a lease at b, with an image that is made for it; leaves its id in $lease
+# prepared NAME [OPTIONS...]: gets a lease at b, with an image; leaves its id in $lease
 prepared() {
     lease=$(ctl b -j prepare "$1" "$("$LAB" uri a --tcp)" --make-disks -o copy_disks=all "${@:2}" | jq -r .job.id)
-    on_node b test -e "$images/$1.img" || bail "no image was made at b for $1"
+    on_node b test -e "$images/$1.img" || bail "no image was created at b for $1"
 }
 
 content() { on_node "$1" sha256sum "$images/$2.img" 2>&1 | cut -d' ' -f1; }
 move_with_disk() { ctl a migrate "$1" node-b -o copy_disks=all --detach >/dev/null; }
 
-# keeps_its_disk NAME CONTENT: when b's agent is there again, and has done what it does
+# keeps_its_disk NAME CONTENT: checked once b's agent is back and has settled the lease
 keeps_its_disk() {
     agent_start b
     wait_until 20 job_is_over b "$lease"
     diag "the lease: $(job_end b "$lease")" "$(job b "$lease" '.events[] | select(.kind == "warning" or .kind == "action") | .message')"
-    is "... the agent leaves its only disk where it is, as it was" "$(content b "$1")" "$2"
+    is "... the agent leaves its only disk in place, unchanged" "$(content b "$1")" "$2"
     "$LAB" guest-rm "$1"
     on_node b rm -f "$images/$1.img"
     on_node a rm -f "$images/$1.img"
@@ -174,9 +174,9 @@ test_target_away_from_mid_move_on() {
     wait_until 30 moves db1
     agent_end b KILL
     wait_until 60 job_is_over a db1
-    is "a guest arrives with its disk while b's agent is away" "$(job_end a db1)" "succeeded - target"
+    is "a guest arrives with its disk while b's agent is down" "$(job_end a db1)" "succeeded - target"
     "$LAB" virsh b destroy db1 >/dev/null
-    is "... and is turned off" "$(state b db1)" "shut off (destroyed)"
+    is "... and is powered off" "$(state b db1)" "shut off (destroyed)"
     keeps_its_disk db1 "$before"
 }
 
@@ -189,23 +189,23 @@ test_target_away_all_along() {
     agent_end b KILL
     move_with_disk db2
     wait_until 60 job_is_over a db2
-    is "a guest arrives with its disk, and b's agent is away since it made the place" "$(job_end a db2)" "succeeded - target"
+    is "a guest arrives with its disk, and b's agent has been down since it granted the lease" "$(job_end a db2)" "succeeded - target"
     "$LAB" virsh b destroy db2 >/dev/null
-    # Even its definition is gone: its owner keeps the disk.
+    # Its owner removes even the definition, but keeps the disk.
     "$LAB" virsh b undefine db2 >/dev/null
     while ((SECONDS <= prepared_s + 3)); do sleep 0.2; done
-    is "... is turned off and undefined, and the lease's time is over" "$(is_defined b db2 && echo known)" ""
+    is "... is powered off and undefined, and the lease has expired" "$(is_defined b db2 && echo known)" ""
     keeps_its_disk db2 "$before"
 }
 
-# --- storage that the agent does not see ---
+# --- storage that is hidden from the agent ---
 
 codes() {
     ctl a -j check "$1" node-b "${@:2}" |
         jq -r '[.findings[].code | select(startswith("DISK_LOCAL") or startswith("STORAGE"))] | join(" ")'
 }
 
-# As a service has it whose unit says ProtectHome=yes: libvirtd and QEMU see what is mounted there, the agent an empty tmpfs.
+# Like a service with ProtectHome=yes: libvirtd and QEMU see what is mounted there, the agent sees an empty tmpfs.
 # shellcheck disable=SC2016  # for the shell there
 agent_start_blindfolded() {
     agent_start a unshare --mount sh -c 'mount -t tmpfs -o mode=0,ro none "$0" && exec "$@"' "$1"
@@ -223,16 +223,16 @@ test_masked_storage() {
     "$LAB" guest nfs --memory 64 --xml-extra "$LAB_DIR/nfs.devices"
     agent_end a TERM
     agent_start_blindfolded "$images"
-    is "a disk below a directory that is hidden from the agent: where it lies is not known" "$(codes nfs)" STORAGE_UNKNOWN
-    is "... and it is not one to be copied" "$(codes nfs -o copy_disks=all)" STORAGE_UNKNOWN
+    is "a disk in a directory that is hidden from the agent: its storage is unknown" "$(codes nfs)" STORAGE_UNKNOWN
+    is "... so it is not taken for one to copy" "$(codes nfs -o copy_disks=all)" STORAGE_UNKNOWN
     agent_end a TERM
     agent_start a
     forget nfs
 }
 
-# --- an action, and the look that it rests on ---
+# --- an action, and the look that justifies it ---
 
-# The agent asks the target, on the thread $asking. No process is started to look, for a look of the agent's is short.
+# Is the agent querying the target? Sets $asking to that thread. Starts no process to find out, because the query is short.
 asks_target() {
     local file name
     for file in /proc/"$program"/task/*/comm; do
@@ -254,15 +254,15 @@ soon() { # soon COMMAND...: within 5 s, 200 times a second
 
 hold() { kill -"RTMIN+$1" "$forwarder"; } # as `lab hold` does, at once: 2 is answers, 4 later, 0 nothing
 
-# Passes on what the agent waits for, answer by answer, until that question has ended.
+# Passes on answers one at a time, until the agent's query has ended.
 is_answered() {
     hold 4
     [[ ! -e $1 ]]
 }
 
-# Starts a's agent, and stops a's libvirtd between what it tells of the guest and what the agent does about it: while the agent,
-# which asks the source first, waits for the target's answer. It acts after a second look, a second after the first, so
-# each look is made to last, and the last one of so many counts.
+# Starts a's agent, and stops a's libvirtd between its answer about the guest and the agent's action: while the agent, which asks
+# the source first, waits for the target's answer. The agent acts after a second look, a second after the first, so each look
+# is drawn out, and the last of LOOKS counts.
 stop_source_as_agent_acts() { # stop_source_as_agent_acts LOOKS WHAT-HAPPENS-IN-THE-FIRST-ONE...
     local look=0 looks=$1 program forwarder asking this
     forwarder=$(pgrep -f "^$LAB_DIR/bin/lab-forward ")
@@ -281,8 +281,8 @@ stop_source_as_agent_acts() { # stop_source_as_agent_acts LOOKS WHAT-HAPPENS-IN-
     hold 0
 }
 
-# Sets the scene, for a guest web, until a's libvirtd was stopped at the moment. UNTOUCHED is true if the agent has not acted yet,
-# as it may have where a busy machine made this too late.
+# Sets the scene for the guest web, again and again until a's libvirtd was stopped at the right moment. UNTOUCHED succeeds if the
+# agent has not acted yet; on a busy machine this may come too late.
 at_the_moment() { # at_the_moment SCENE UNTOUCHED LOOKS WHAT-HAPPENS-IN-THE-FIRST-ONE...
     local attempt
     for attempt in 1 2 3; do
@@ -293,10 +293,10 @@ at_the_moment() { # at_the_moment SCENE UNTOUCHED LOOKS WHAT-HAPPENS-IN-THE-FIRS
         "$LAB" libvirtd a resume
         forget web
     done
-    bail "the agent was never met between its look and what it does about it"
+    bail "could not stop libvirtd between the agent's look and its action"
 }
 
-# It has given up what it asked of a's libvirtd, and asks again.
+# It has given up its query to a's libvirtd, and asks again.
 has_waited() { [[ $(job a "$1" .recovery.evidence) == "source: unknown"* ]]; }
 
 arrive_with_a_copy_left() {
@@ -307,26 +307,26 @@ arrive_with_a_copy_left() {
 has_definition_file() { [[ -e $LAB_DIR/node-a/etc-libvirt/qemu/web.xml ]]; }
 
 test_a_lost_undefine() {
-    # The operator destroys the stopped copy that the agent has found; its definition is left for the agent to remove.
+    # The operator destroys the stopped copy that the agent has found; the agent is left to remove its definition.
     at_the_moment arrive_with_a_copy_left has_definition_file 4 "$LAB" virsh a destroy web
-    ok "a's libvirtd hangs as the agent is about to undefine what has moved to b" wait_until 20 has_waited web
+    ok "a's libvirtd hangs as the agent is about to undefine a guest that has migrated to b" wait_until 20 has_waited web
     is "... where it runs" "$(state b web)" "running (migrated)"
     "$LAB" virsh b destroy web >/dev/null
     "$LAB" virsh b undefine web >/dev/null
     "$LAB" libvirtd a resume
-    ok "... its owner removes it there; the last definition, which a has, stays when a's libvirtd goes on" stays 6 is_defined a web
+    ok "... its owner undefines it there; the last definition, at a, survives when a's libvirtd continues" stays 6 is_defined a web
     tell a web
     forget web
 }
 
-# libvirt's Finish does not reach the target: the guest never ran there, and a holds a stopped copy, which is the only one.
+# libvirt's Finish does not reach the target: the guest never ran there, and a holds a stopped copy, the only one.
 stop_short_of_the_target() { # stop_short_of_the_target GUEST
     "$LAB" guest "$1" --memory 128
     ctl a migrate "$1" "$slow_b" -o completion_timeout_s_per_gib=0 --detach >/dev/null
-    wait_until 20 moves "$1" || bail "$1 does not move: $(ctl a show "$1")"
+    wait_until 20 moves "$1" || bail "$1 does not migrate: $(ctl a show "$1")"
     "$LAB" hold a all
     wait_until 30 is_stopped a "$1"
-    # until QEMU has sent the rest of it
+    # until QEMU has sent the rest
     stays 2 is_stopped a "$1"
     agent_end a KILL
     "$LAB" libvirtd a kill
@@ -347,11 +347,11 @@ is_silent() {
 
 test_a_lost_resume() {
     at_the_moment stop_short_of_the_target is_silent 3 true
-    ok "a's libvirtd hangs as the agent is about to resume what never ran at b" wait_until 20 has_waited web
-    is "... and b has nothing of it" "$(is_defined b web && echo known)" ""
+    ok "a's libvirtd hangs as the agent is about to resume a guest that never ran at b" wait_until 20 has_waited web
+    is "... and b does not have it" "$(is_defined b web && echo known)" ""
     "$LAB" virsh b create "$LAB_DIR/guests/web/domain.xml" >/dev/null
     "$LAB" libvirtd a resume
-    ok "... its owner starts it at b; it runs there alone when a's libvirtd goes on" stays 6 runs_only_on web b
+    ok "... its owner starts it at b; it runs only there when a's libvirtd continues" stays 6 runs_only_on web b
     tell a web
     forget web
 }
@@ -367,16 +367,16 @@ test_an_abort_is_of_its_own_migration_only() {
     ctl a abort web --no-wait >/dev/null
     sleep 1
     "$LAB" libvirtd b kill
-    ok "a move is aborted, and its target is away: its outcome is open" wait_until 30 job_is a web .phase recovering
+    ok "a migration is aborted while its target is down: the outcome is unknown" wait_until 30 job_is a web .phase recovering
     is "... the guest runs at a" "$(state a web | cut -d' ' -f1)" running
     "$LAB" link 400mbit a c
     timeout 90 "$LAB" virsh a migrate --live --p2p --persistent --undefinesource --auto-converge --timeout 5 --timeout-suspend \
         web "$("$LAB" uri c --tcp)" >"$LAB_DIR/owner.log" 2>&1 || status=$?
     diag "the owner's virsh migrate: status $status, $(xargs -0 <"$LAB_DIR/owner.log")"
-    is "... its owner moves it to c by virsh, and nobody cancels that" "$status $(running_on web)" "0 c"
+    is "... its owner migrates it to c with virsh, and nobody cancels that" "$status $(running_on web)" "0 c"
     "$LAB" libvirtd b start
     wait_until 30 job_is_over a web
-    is "... and its job, which does not know of c, does not say that it is stopped" \
+    is "... and its job, which does not know about c, does not say that it is stopped" \
         "$(job a web '.result.running_at == "none"')" false
     tell a web
     forget web
@@ -390,7 +390,7 @@ knows_its_libvirtd() { [[ $(ctl a -j node | jq .libvirt_reachable) == true ]]; }
 test_dead_addresses() {
     local i pids=()
     "$LAB" guest web --memory 64
-    # What c does not have, it drops without a word.
+    # c silently drops packets to these addresses.
     on_node c ip route add blackhole 10.78.0.0/24
     on_node a ip route add 10.78.0.0/24 via 10.77.0.3 dev to-c onlink
     for ((i = 1; i <= 80; i++)); do
@@ -398,20 +398,20 @@ test_dead_addresses() {
         pids+=($!)
     done
     wait "${pids[@]}"
-    diag "one more is told: $(ctl a -j check web qemu+tcp://10.78.0.99/system |
+    diag "one more check says: $(ctl a -j check web qemu+tcp://10.78.0.99/system |
         jq -r '.findings[] | select(.code == "TARGET_UNREACHABLE").seen')"
     "$LAB" libvirtd a kill
     wait_until 10 refused knows_its_libvirtd
     "$LAB" libvirtd a start
-    ok "80 addresses where nobody answers: the agent finds its own libvirtd all the same" wait_until 20 knows_its_libvirtd
+    ok "80 addresses where nobody answers: the agent still reaches its own libvirtd" wait_until 20 knows_its_libvirtd
     timeout 60 "$HANDOFFCTL" --socket "$(agent_dir a)/socket" migrate web node-b >/dev/null 2>&1
-    is "... and moves to a target that is there" "$(running_on web)" b
+    is "... and migrates to a target that answers" "$(running_on web)" b
     on_node a ip route del 10.78.0.0/24
     forget web
 }
 
 tap_lab --nodes a,b,c
-kernel=$LAB_DIR/bin/guest.elf # what all guests boot from
+kernel=$LAB_DIR/bin/guest.elf # all guests boot from it
 for name in a b; do
     on_node "$name" mkdir -p "$images"
     "$LAB" virsh "$name" pool-create-as images dir --target "$images" >/dev/null
@@ -434,6 +434,6 @@ done
 for name in a b; do
     agent_end "$name" TERM
     # shellcheck disable=SC2154  # set by agent_end
-    is "SIGTERM ends the agent of node $name cleanly" "$agent_status" 0
+    is "SIGTERM stops the agent of node $name cleanly" "$agent_status" 0
 done
 done_testing

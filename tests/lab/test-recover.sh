@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What goes wrong on the way, by name: the link, the stream, the agent, libvirtd and QEMU at either end, the guest
-# itself. tests/lab/chaos meets them at random; here each has its place, its limit and its outcome.
+# Faults during a migration, one by one: the link, the stream, the agent, libvirtd and QEMU at either end, the guest itself.
+# tests/lab/chaos injects them at random; here each has its place, its time limit and its outcome.
 set -u
 # shellcheck source=lib/tap.sh
 . "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
@@ -10,12 +10,12 @@ set -u
 
 PORT=49300
 
-# hopeless NAME: a guest that only post-copy, or nothing, ends
+# hopeless NAME: a guest that migrates by post-copy or not at all
 hopeless() { "$LAB" guest "$1" --memory 192 --ws 100 --rate 200; }
-# steady NAME: one that takes about five seconds on this link, without a decision
+# steady NAME: a guest that takes about five seconds on this link and needs no decision
 steady() { "$LAB" guest "$1" --memory 192 --ws 16 --rate 5; }
 
-# begin NAME OPTION...: starts its move; what is asked of it is in the options of `handoffctl migrate`
+# begin NAME OPTION...: starts its migration, with options of `handoffctl migrate`
 begin() {
     "$LAB" mark "$1" >/dev/null
     ctl a migrate "$1" "$target" --detach "${@:2}" >/dev/null
@@ -27,7 +27,7 @@ half_way() { job_is a "$1" '(.stage == "post_copy") and (.progress.memory_remain
 is_over() { job_is_over a "$1"; }
 recovering() { job_is a "$1" .phase recovering; }
 
-# ended NAME SECONDS: waits, and prints phase, cause, where it says it runs, and then what the lab says
+# ended NAME SECONDS: waits for its end, and prints phase, cause, where the job says it runs, and then what the lab says
 ended() {
     wait_until "$2" is_over "$1"
     printf '%s %s\n' "$(job_end a "$1")" \
@@ -38,7 +38,7 @@ left_at() { # left_at NODE: domains and QEMUs there
     "$LAB" virsh "$1" list --all --name | xargs
     "$LAB" exec "$1" pgrep -c qemu-system
 }
-# known_at NAME: nodes, one a line
+# known_at NAME: the nodes that know it, one per line
 known_at() {
     local node
     for node in a b; do
@@ -47,7 +47,7 @@ known_at() {
 }
 nothing_at() { [[ $(left_at "$1" | xargs) == 0 ]]; }
 
-# The first heartbeat after that moment: in ms, or -1 if there is none.
+# The time to the first heartbeat after TIME_US, in ms; -1 if there is none.
 heartbeat_after() { # heartbeat_after NAME TIME_US
     awk -v from="$2" '$1 > from {print ($1 - from) / 1000; found = 1; exit} END {if (!found) print -1}' \
         "$LAB_DIR/guests/$1/growth.log"
@@ -55,9 +55,9 @@ heartbeat_after() { # heartbeat_after NAME TIME_US
 
 now_us() { "$LAB_DIR/bin/lab-record" now; }
 
-# --- the link is away for 40 s ---
+# --- the link is down for 40 s ---
 
-# Two moves at once: one in post-copy, whose stream is broken besides, one in pre-copy.
+# Two migrations at once: one in post-copy, whose stream is also broken, and one in pre-copy.
 test_link_away() {
     local healed_us healed_s back_ms words
     "$LAB" guest calm --memory 256 --ws 16 --rate 5
@@ -67,24 +67,24 @@ test_link_away() {
     wait_until 20 half_way wild
     "$LAB" break a
     "$LAB" cut --silent
-    ok "stream broken and link cut in post-copy: recovering is said within 10 s" wait_until 10 recovering wild
+    ok "stream broken and link cut in post-copy: phase recovering within 10 s" wait_until 10 recovering wild
     sleep 40
     words=$(ctl a show wild)
-    # What it saw last is of before the cut, if it was quick enough to look in between.
+    # Its last look may date from before the cut, if it was quick enough.
     ok "... meanwhile show says what holds it up" \
         grep -Eq '^seen .*(cannot reach 10\.77\.0\.2|to be resumed once the link is back)' <<<"$words"
     diag "$(grep -E '^(recovering|seen|attempts|next) ' <<<"$words")"
     ok "in pre-copy it is said, too, and nothing more before the target can be asked" recovering calm
-    ok "... with what each end says" grep -q 'source: running; target: unknown' <<<"$(job a calm .recovery.evidence)"
+    ok "... with the answers of both ends" grep -q 'source: running; target: unknown' <<<"$(job a calm .recovery.evidence)"
     healed_us=$(now_us) healed_s=$EPOCHREALTIME
     "$LAB" heal
     wait_until 10 is_over calm
-    num "the link is back: in pre-copy settled soon after: s" "$(jq -n "now - $healed_s")" '<=' 15
+    num "the link is back: the one in pre-copy is settled soon: s" "$(jq -n "now - $healed_s")" '<=' 15
     is "... LINK_LOST, runs at the source" "$(ended calm 60)" "failed LINK_LOST source a 0 0 0"
-    is "in post-copy recovered with no help, memory good" "$(ended wild 30)" "succeeded - target b 0 0 0"
+    is "the one in post-copy recovers without help, memory good" "$(ended wild 30)" "succeeded - target b 0 0 0"
     back_ms=$(heartbeat_after wild "$healed_us")
-    num "... the guest runs again soon after the link is back: ms (aim: 3000)" "$back_ms" '<=' 10000
-    num "... and had stood still before" "$back_ms" '>' 0
+    num "... the guest runs again soon after the link is back: ms (goal: 3000)" "$back_ms" '<=' 10000
+    num "... and had stopped before" "$back_ms" '>' 0
     ok "... neither has left anything behind" wait_until 30 only_these calm wild
     "$LAB" guest-rm calm
     "$LAB" guest-rm wild
@@ -97,7 +97,7 @@ test_short_outage() {
     "$LAB" cut --silent
     sleep 8
     "$LAB" heal
-    is "the link is away for 8 s in pre-copy: it goes on" "$(ended web 60)" "succeeded - target b 0 0 0"
+    is "the link is down for 8 s in pre-copy: the migration continues" "$(ended web 60)" "succeeded - target b 0 0 0"
     "$LAB" guest-rm web
 }
 
@@ -111,16 +111,16 @@ test_agent_killed_then_stream_broken() {
     "$LAB" break a
     sleep 1
     agent_start a
-    is "the agent is killed in post-copy, the stream broken, the agent started: recovered" \
+    is "the agent is killed in post-copy, the stream broken, the agent restarted: recovered" \
         "$(ended web 30)" "succeeded - target b 0 0 0"
-    ok "... its history is whole" jq -e '[.job.events[].seq] | . == [range(1; length + 1)]' <<<"$(ctl a -j show web)"
+    ok "... its history has no gap" jq -e '[.job.events[].seq] | . == [range(1; length + 1)]' <<<"$(ctl a -j show web)"
     ok "... nothing is left at the source" wait_until 5 nothing_at a
     "$LAB" guest-rm web
 }
 
 # --- libvirtd ---
 
-# libvirtd_killed NODE CAUSE: two moves at once, one in pre-copy, one in post-copy
+# libvirtd_killed NODE CAUSE: two migrations at once, one in pre-copy, one in post-copy
 libvirtd_killed() {
     steady calm
     hopeless wild
@@ -131,9 +131,9 @@ libvirtd_killed() {
     "$LAB" libvirtd "$1" kill
     sleep 1
     "$LAB" libvirtd "$1" start
-    is "libvirtd of $1 is killed: what was in post-copy moves all the same" "$(ended wild 60)" "succeeded - target b 0 0 0"
-    is "... what was in pre-copy stays where it is, truthfully" "$(ended calm 60)" "failed $2 source a 0 0 0"
-    ok "... calm has left nothing at the target, wild nothing at the source" wait_until 10 only_these calm wild
+    is "libvirtd of $1 is killed: the guest in post-copy migrates anyway" "$(ended wild 60)" "succeeded - target b 0 0 0"
+    is "... the guest in pre-copy stays, and the job says so" "$(ended calm 60)" "failed $2 source a 0 0 0"
+    ok "... calm leaves nothing at the target, wild nothing at the source" wait_until 10 only_these calm wild
     "$LAB" guest-rm calm
     "$LAB" guest-rm wild
 }
@@ -166,7 +166,7 @@ test_guest_stops() {
     begin one
     wait_until 10 moves one
     "$LAB" qemu b one kill
-    is "the target's QEMU is killed in pre-copy: failed, runs on at the source" "$(ended one 30)" "failed LIBVIRT_ERROR source a 0 0 0"
+    is "the target's QEMU is killed in pre-copy: failed, keeps running at the source" "$(ended one 30)" "failed LIBVIRT_ERROR source a 0 0 0"
     ok "... nothing is left at the target" wait_until 5 nothing_at b
     begin one
     wait_until 10 moves one
@@ -176,7 +176,7 @@ test_guest_stops() {
     "$LAB" guest-rm one
 }
 
-# It ends by itself, on its way: moves of 12 s, and the end 6 s after the guest's boot.
+# The guest ends by itself while it migrates: migrations of 12 s, and the end 6 s after the guest's boot.
 test_guest_ends_by_itself() {
     "$LAB" guest off --memory 96 --end poweroff:6
     begin off -o bandwidth_bytes_per_s=8M
@@ -185,32 +185,32 @@ test_guest_ends_by_itself() {
     is "it powers off in pre-copy: failed, GUEST_STOPPED, runs nowhere" "$(ended off 60)" "failed GUEST_STOPPED none 0 0 0"
     "$LAB" guest again --memory 96 --end reboot:6
     begin again -o bandwidth_bytes_per_s=8M -o completion_timeout_s_per_gib=0
-    # libvirt waits for the end of the migration with what it does about a panic, wherever that is.
+    # libvirt acts on a panic only after the migration has ended, wherever the guest is then.
     is "it crashes: the same" "$(ended crash 60)" "failed GUEST_STOPPED none 0 0 0"
     wait_until 60 is_over again
-    is "it reboots: it moves all the same" "$(job a again '[.phase, .result.running_at] | join(" ")')" "succeeded target"
+    is "it reboots: it migrates anyway" "$(job a again '[.phase, .result.running_at] | join(" ")')" "succeeded target"
     num "... and did reboot" "$(truth again .restarts)" '>=' 1
     is "... its memory is good" "$(truth again .bad_pages)" 0
-    is "... of all three nothing is left but one definition" \
+    is "... the two that ended leave one definition each, and no QEMU" \
         "$(known_at off | wc -l) $(known_at crash | wc -l) $(left_at a | tail -n 1) $(left_at b | tail -n 1)" "1 1 0 1"
     "$LAB" guest-rm off
     "$LAB" guest-rm crash
     "$LAB" guest-rm again
 }
 
-# The target has not the memory, and says so when it starts its QEMU.
+# The target is short of memory, and says so when it starts its QEMU.
 test_target_out_of_memory() {
     local pid
     "$LAB" guest big --memory 3072 --fill 32
     pid=$("$LAB" exec b pgrep -x libvirtd)
     "$LAB" exec b prlimit --pid "$pid" --as=$((3 << 30)):
     begin big
-    is "the target is out of memory: failed, runs on at the source" "$(ended big 60)" "failed LIBVIRT_ERROR source a 0 0 0"
-    ok "... and what QEMU said is told" grep -q 'Cannot allocate memory' <<<"$(ctl a show big)"
+    is "the target is out of memory: failed, keeps running at the source" "$(ended big 60)" "failed LIBVIRT_ERROR source a 0 0 0"
+    ok "... with QEMU's own message" grep -q 'Cannot allocate memory' <<<"$(ctl a show big)"
     ok "... nothing is left at the target" wait_until 10 nothing_at b
     "$LAB" exec b prlimit --pid "$pid" --as=unlimited:
     begin big
-    is "it has it again: it moves" "$(ended big 60)" "succeeded - target b 0 0 0"
+    is "once it has memory again, the guest migrates" "$(ended big 60)" "succeeded - target b 0 0 0"
     "$LAB" guest-rm big
 }
 
@@ -229,5 +229,5 @@ for name in "${tests[@]}"; do
 done
 agent_end a TERM
 # shellcheck disable=SC2154  # set by agent_end
-is "SIGTERM ends the agent cleanly" "$agent_status" 0
+is "SIGTERM stops the agent cleanly" "$agent_status" 0
 done_testing

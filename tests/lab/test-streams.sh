@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The ways in which memory can travel, on two real hypervisors: each moves a guest, and is what was asked for.
+# The kinds of migration stream, on two real hypervisors: each is what was asked for, and migrates a guest.
 set -u
 # shellcheck source=lib/tap.sh
 . "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
@@ -16,7 +16,7 @@ begin() {
 }
 
 moves() { job_is a web '(.progress.memory_processed_bytes // 0) > 20000000' true; }
-# How QEMU sends, as it says itself, and over how many connections.
+# How QEMU sends, by its own account, and over how many connections.
 sends() {
     "$LAB" virsh a qemu-monitor-command web '{"execute": "query-migrate-capabilities"}' |
         jq -r '[.return[] | select(.state).capability | select(IN("multifd", "xbzrle", "zero-copy-send"))] | sort | .[]'
@@ -35,20 +35,20 @@ travels() {
     begin "${@:3}"
     wait_until 60 moves
     is "$1" "$(sends | xargs)" "$2"
-    is "... and it moves" "$(outcome)" "succeeded - target b 0 0"
+    is "... and it migrates" "$(outcome)" "succeeded - target b 0 0"
 }
 
-# libvirt has to let QEMU lock its memory, which not every container may be given.
+# libvirt must allow QEMU to lock its memory, which not every container permits.
 may_lock_memory() { "$LAB" exec a prlimit --memlock=unlimited:unlimited true 2>/dev/null; }
 
 test_without_a_copy() {
     if may_lock_memory; then
-        travels "without a copy" "multifd zero-copy-send 3" parallel_connections=2 zerocopy=yes
+        travels "zero copy" "multifd zero-copy-send 3" parallel_connections=2 zerocopy=yes
         return
     fi
     begin parallel_connections=2 zerocopy=yes
-    is "without a copy, where memory must not be locked: it stays, and runs" "$(outcome)" "failed REFUSED source a 0 0"
-    ok "... and it says so" grep 'cannot limit locked memory' <<<"$(job a web .failure.message)"
+    is "zero copy, where memory cannot be locked: refused, the guest keeps running" "$(outcome)" "failed REFUSED source a 0 0"
+    ok "... and it says why" grep 'cannot limit locked memory' <<<"$(job a web .failure.message)"
 }
 
 tap_lab
@@ -56,7 +56,7 @@ target=$("$LAB" uri b --tcp)
 agent_start a
 "$LAB" link 400mbit
 travels "one stream" 1
-travels "three connections beside it" "multifd 4" parallel_connections=3
+travels "three more connections" "multifd 4" parallel_connections=3
 travels "compressed" "xbzrle 1" compression=xbzrle
 travels "inside libvirtd's own connection" 0 tunnelled=yes
 test_without_a_copy

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# TLS with real certificates: for memory and disks, where what goes over the wire is seen there, not asked for; and between
-# the libvirtds.
+# TLS with real certificates: for memory and disks, where the test looks at the wire instead of asking; and between the libvirtds.
 set -u
 # shellcheck source=lib/tap.sh
 . "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
@@ -12,7 +11,7 @@ PORT=49300
 
 # --- certificates ---
 
-# sign NAME ARGUMENTS...: NAME-key.pem and NAME-cert.pem
+# sign NAME ARGUMENTS...: creates NAME-key.pem and NAME-cert.pem
 sign() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=handoffd lab" \
         -keyout "$1-key.pem" -out "$1-cert.pem" "${@:2}" 2>"$LAB_DIR/openssl.log" || bail "$(cat "$LAB_DIR/openssl.log")"
@@ -22,7 +21,7 @@ make_authority() { sign "$LAB_DIR/$1" -addext basicConstraints=critical,CA:TRUE 
 
 pki() { printf '%s/node-%s/etc-libvirt/pki' "$LAB_DIR" "$1"; }
 
-# give NODE AUTHORITY: what QEMU takes at either end. Made out to both nodes: a forwarder may stand in for one.
+# give NODE AUTHORITY: QEMU's certificates for either end. Issued to both nodes, because a forwarder may stand in for one.
 give() {
     local role
     for role in client server; do
@@ -35,7 +34,7 @@ give() {
 
 take_away() { rm -f "$(pki "$1")"/*.pem; }
 
-# What libvirtd itself takes, by its names for them. One set for both nodes: they talk to each other.
+# libvirtd's own certificates, under the names that it expects.
 give_libvirtd() {
     local role dir
     dir=$(pki "$1")/libvirtd
@@ -47,7 +46,7 @@ give_libvirtd() {
     done
 }
 
-# Only by TLS from now on, and only with a certificate of ours.
+# From now on libvirtd accepts only TLS, and only with a certificate of ours.
 close_tcp() {
     local conf=$LAB_DIR/node-$1/etc-libvirt/libvirtd.conf dir=/etc/libvirt/pki/libvirtd
     sed -i '/^listen_/d' "$conf"
@@ -64,7 +63,7 @@ configure() {
     "$LAB" libvirtd "$1" start
 }
 
-# --- a disk that both nodes have for themselves ---
+# --- a disk of which each node has its own ---
 
 images=/var/lib/libvirt/images
 sum_at() { "$LAB" exec "$1" sha256sum "$images/web.img"; }
@@ -79,9 +78,9 @@ have_disk() {
     devices=(--xml-extra "$LAB_DIR/devices")
 }
 
-# --- moves ---
+# --- migrations ---
 
-# What each stream from a to b begins with: a TLS handshake, or anything else.
+# Does each stream from a to b begin with a TLS handshake? Prints "tls" or "clear" for each.
 watch_wire() {
     "$LAB" exec b python3 -c '
 import socket
@@ -100,7 +99,7 @@ while True:
         begins[ports] = (sequence + 1) % 2**32, b""
     elif data and begins.get(ports, (None,))[0] == sequence:
         begin = begins.pop(ports)[1] + data
-        # Who copies disks (NBD) first says its flags, and as its first option, 5, that it wants TLS.
+        # An NBD client, which copies disks, first sends its flags, and as its first option, 5, that it wants TLS.
         if begin[:3] == bytes(3) and len(begin) < 16:
             begins[ports] = (sequence + len(data)) % 2**32, begin
         elif begin[:2] == b"\x16\x03" or begin[4:16] == b"IHAVEOPT\0\0\0\5":
@@ -111,7 +110,7 @@ while True:
     watcher=$!
 }
 
-# begin GOAL...: a new guest, that only post-copy can move if the link does not grow
+# begin GOAL...: migrates a new guest; with rate=200 it takes post-copy to finish
 begin() {
     local goal options=()
     for goal; do options+=(-o "$goal"); done
@@ -123,7 +122,7 @@ begin() {
 
 in_post_copy() { job_is a web .stage post_copy; }
 
-# outcome: of the job, then what the lab says, then what was on the wire
+# outcome: what the job says, then what the lab says, then what was on the wire
 outcome() {
     wait_until 120 job_is_over a web
     printf '%s %s %s\n' "$(job_end a web)" \
@@ -136,7 +135,7 @@ told_in_clear() { job a web '.events[].message' | grep -o '^not encrypted: .* ha
 clear_for() { printf 'not encrypted: begun again without TLS, as tls=yes permits: %s has no certificates' "$1"; }
 failure() { job a web .failure.message; }
 
-# break_post_copy: and the agent is not there when it happens
+# break_post_copy: breaks the stream while the agent is down
 break_post_copy() {
     wait_until 60 in_post_copy
     agent_end a KILL
@@ -148,24 +147,24 @@ break_post_copy() {
 
 test_target_without() {
     begin tls=require
-    is "TLS is required, and the target has no certificates: nothing moves, not a byte" "$(outcome)" \
+    is "TLS is required, and the target has no certificates: not a byte is sent" "$(outcome)" \
         "failed REFUSED source a 0 0 "
-    ok "... and it says which end, and what is missing" grep 'target has no certificates.*ca-cert\.pem' <<<"$(failure)"
+    ok "... and the job says which end, and which file is missing" grep 'target has no certificates.*ca-cert\.pem' <<<"$(failure)"
     begin tls=yes
-    is "TLS is wanted: it moves in clear" "$(outcome)" "succeeded - target b 0 0 clear"
+    is "tls=yes: it migrates in clear text" "$(outcome)" "succeeded - target b 0 0 clear"
     is "... and the job says so" "$(told_in_clear)" "$(clear_for 'the target')"
 }
 
 test_target_without_broken() {
     begin tls=yes allow_post_copy=yes
     break_post_copy
-    is "TLS is wanted, the stream breaks in post-copy, and the agent has forgotten: recovered in clear" "$(outcome)" \
+    is "tls=yes, the stream breaks in post-copy while the agent is down: recovered in clear text" "$(outcome)" \
         "succeeded - target b 0 0 clear"
 }
 
 test_source_without() {
     begin tls=yes
-    is "it is this node that has no certificates: moves in clear" "$(outcome)" "succeeded - target b 0 0 clear"
+    is "this node has no certificates: it migrates in clear text" "$(outcome)" "succeeded - target b 0 0 clear"
     is "... and the job says so" "$(told_in_clear)" "$(clear_for 'this node')"
 }
 
@@ -175,7 +174,7 @@ test_both_have() {
         # shellcheck disable=SC2086  # two goals
         begin $goals
         is "both ends have certificates, $goals: encrypted" "$(outcome)" "succeeded - target b 0 0 tls"
-        is "... and nothing is said of clear" "$(told_in_clear)" ""
+        is "... and nothing is said about clear text" "$(told_in_clear)" ""
     done
 }
 
@@ -195,9 +194,9 @@ test_disks() {
         sum=$(sum_at a)
         begin "$goal" copy_disks=all
         wait_until 120 job_is_over a web
-        is "a disk is copied, $goal: by a stream of its own, and that is $(kind_for $goal), too" \
+        is "a disk is copied, $goal: by a stream of its own, $(kind_for $goal) as well" \
             "$(grep -c "$(kind_for $goal)" "$LAB_DIR/streams") $(outcome)" "2 succeeded - target b 0 0 $(kind_for $goal)"
-        is "... and whole" "$(sum_at b)" "$sum"
+        is "... and complete" "$(sum_at b)" "$sum"
     done
     devices=()
 }
@@ -206,7 +205,7 @@ test_another_authority() {
     local goal
     for goal in tls=yes tls=require; do
         begin $goal
-        is "the target's certificate is somebody else's, $goal: nothing moves, nor in clear" "$(outcome)" \
+        is "the target's certificate is from another authority, $goal: nothing is sent, not even in clear text" "$(outcome)" \
             "failed REFUSED source a 0 0 tls"
         ok "... and it says so" grep "certificate hasn't got a known issuer" <<<"$(failure)"
     done
@@ -221,16 +220,16 @@ test_libvirtds() {
     give_libvirtd b
     close_tcp b
     "$LAB" guest web --memory 64
-    ok "a libvirtd that is not to be reached in clear" grep '^TARGET_UNREACHABLE ' <(blockers)
+    ok "a libvirtd that cannot be reached in clear text" grep '^TARGET_UNREACHABLE ' <(blockers)
     target=by-tls
-    ok "... nor by qemu+tls:// with somebody else's certificate" grep '^TARGET_REFUSES .*certificate' <(blockers)
+    ok "... nor by qemu+tls:// with a certificate from another authority" grep '^TARGET_REFUSES .*certificate' <(blockers)
     give a ours
     give_libvirtd a
     is "... but with ours" "$(blockers)" ""
     "$LAB" guest-rm web
     begin tls=require
-    is "... and a guest moves, all encrypted" "$(outcome)" "succeeded - target b 0 0 tls"
-    is "... of which no warning is left" "$(job a web '.findings[]?.code | select(startswith("TLS_CONTROL"))')" ""
+    is "... and a guest migrates, all encrypted" "$(outcome)" "succeeded - target b 0 0 tls"
+    is "... without a warning" "$(job a web '.findings[]?.code | select(startswith("TLS_CONTROL"))')" ""
 }
 
 tap_lab
@@ -241,7 +240,7 @@ configure a
 configure b
 "$LAB" forward a "$PORT" b
 "$LAB" link 400mbit
-# A caller may name no parameters of a URI; the configuration may.
+# A caller may not give a URI parameters; the configuration may.
 mkdir -p "$(agent_dir a)"
 printf '[Target by-tls]\nLibvirtURI=qemu+tls://lab-b/system?pkipath=/etc/libvirt/pki/libvirtd\n' >"$(agent_dir a)/conf"
 agent_start a

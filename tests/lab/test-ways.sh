@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The ways out of a migration that does not converge, on two real hypervisors: each where it is permitted, none where
-# none is, and nothing of that when it is the link that is at fault.
+# The ways out of a migration that does not converge, on two real hypervisors: each where it is permitted, none where none is,
+# and none at all when the link is at fault.
 set -u
 # shellcheck source=lib/tap.sh
 . "$(dirname "$(readlink -f "$0")")/lib/tap.sh"
 # shellcheck source=lib/agent.sh
 . "$TAP_HOME/lib/agent.sh"
 
-# migrate GOAL...: of the hopeless guest; its outcome is in $outcome
+# migrate GOAL...: migrates the hopeless guest; leaves the outcome in $outcome
 migrate() {
     local goal options=() status=0
     for goal; do options+=(-o "$goal"); done
@@ -23,7 +23,7 @@ events() { job a hot '.events[] | select(.kind == "decision" or .kind == "stage"
 
 test_nothing_permitted() {
     migrate
-    is "no way is permitted: aborted as NOT_CONVERGING, the guest runs on at the source" "$outcome" \
+    is "no way is permitted: aborted as NOT_CONVERGING, the guest keeps running at the source" "$outcome" \
         "11 aborted NOT_CONVERGING source a 0 0"
     num "... known before the fourth pass" "$(job a hot .progress.iteration)" '<=' 4
     ok "... and it says which pause would do" grep -Eq 'max_pause_ms=[0-9]+ would do' "$LAB_DIR/hot.log"
@@ -32,21 +32,21 @@ test_nothing_permitted() {
 
 test_pause() {
     migrate max_pause_ms=4000
-    is "a pause is permitted: it moves" "$outcome" "0 succeeded - target b 0 0"
+    is "a pause is permitted: it migrates" "$outcome" "0 succeeded - target b 0 0"
     num "... within the permitted pause" "$(truth hot .longest_silence_ms)" '<=' 4000
     ok "... by a pause that was decided on" grep -q '^pause: ' <(events)
-    diag "foreseen: $(events | grep '^pause: ' | grep -o 'silent for [0-9]* ms' | head -1); was: $(truth hot .longest_silence_ms) ms"
+    diag "forecast: $(events | grep '^pause: ' | grep -o 'silent for [0-9]* ms' | head -1); measured: $(truth hot .longest_silence_ms) ms"
     "$LAB" guest-rm hot
 }
 
 test_post_copy() {
     migrate allow_post_copy=yes
-    is "post-copy is permitted: it moves" "$outcome" "0 succeeded - target b 0 0"
+    is "post-copy is permitted: it migrates" "$outcome" "0 succeeded - target b 0 0"
     ok "... by post-copy" grep -q 'now in post_copy' <(events)
     diag "total $(job a hot .result.total_time_ms) ms, silence $(truth hot .longest_silence_ms) ms"
     ctl a report hot --svg "$LAB_DIR/hot.svg" >"$LAB_DIR/hot.report"
-    ok "... which a report draws" grep -Eq '^ +stages .*[|]post-copy-' "$LAB_DIR/hot.report"
-    is "... and a chart that is well-formed" "$(xmllint --xpath 'local-name(/*)' "$LAB_DIR/hot.svg")" svg
+    ok "... and a report shows it" grep -Eq '^ +stages .*[|]post-copy-' "$LAB_DIR/hot.report"
+    is "... with a well-formed chart" "$(xmllint --xpath 'local-name(/*)' "$LAB_DIR/hot.svg")" svg
     "$LAB" guest-rm hot
 }
 
@@ -60,13 +60,13 @@ test_link_at_fault() {
     wait_until 10 job_is a web .stage pre_copy
     wait_until 10 job_is a web '(.progress.memory_processed_bytes // 0) > 20000000' true
     "$LAB" cut --silent
-    ok "the link is cut in pre-copy: seen as stalled at the progress timeout" wait_until 15 stalled
+    ok "the link is cut in pre-copy: it counts as stalled at the progress timeout" wait_until 15 stalled
     "$LAB" heal
     wait "$pid" || status=$?
     is "... aborted as LINK_STALLED" "$status $(job a web '[.phase, .failure.cause, .result.running_at] | join(" ")')" \
         "11 aborted LINK_STALLED source"
-    is "... with no pause and no post-copy" "$(job a web '[.events[] | select(.message | test("^(pause|start_post_copy): "))] | length')" 0
-    is "... and the guest runs on at the source" "$(truth web '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
+    is "... without a pause or post-copy" "$(job a web '[.events[] | select(.message | test("^(pause|start_post_copy): "))] | length')" 0
+    is "... and the guest keeps running at the source" "$(truth web '[.running_on[], .bad_pages, .restarts] | join(" ")')" "a 0 0"
 }
 
 tap_lab
@@ -79,5 +79,5 @@ test_post_copy
 test_link_at_fault
 agent_end a TERM
 # shellcheck disable=SC2154  # set by agent_end
-is "SIGTERM ends the agent cleanly" "$agent_status" 0
+is "SIGTERM stops the agent cleanly" "$agent_status" 0
 done_testing

@@ -4,10 +4,10 @@
 # The Debian 12 packages that tests/demo and tests/run need, and their installation. Source it with `root` set to the
 # checkout and `program` to the name for messages.
 
-# package | what for (build: meson and the compiler; demo; test) | what it is there for
+# package | needed by (build: meson and the compiler; demo; test) | for what
 packages_table='
-meson               | build | builds
-ninja-build         | build | runs what meson wrote
+meson               | build | the build system
+ninja-build         | build | runs the build files from meson
 gcc                 | build | also brings the sanitizers
 libc6-dev           | build | headers
 binutils            | build | nm, readelf: what the core calls, what libmigrate exports
@@ -23,15 +23,15 @@ scdoc               | build | manual pages
 systemd             | demo  | journald and journalctl
 libcmocka-dev       | test  | unit tests
 libxml2-utils       | test  | xmllint: is a chart well-formed
-python3-prometheus-client | test | reads the metrics
-varlink-go          | test  | a foreign varlink client and server
+python3-prometheus-client | test | parses the metrics
+varlink-go          | test  | an independent varlink client and server
 systemd             | test  | systemd-analyze, sysusers, tmpfiles, journalctl
 systemd-container   | test  | systemd-nspawn, to boot the units
-dbus                | test  | what is booted needs it; a bus for a logind of our own
+dbus                | test  | the booted system needs it; a bus for a logind of our own
 polkitd             | test  | libvirt asks it who may connect
 socat               | test  | raw bytes to a socket
 openssl             | test  | certificates for TLS
-qemu-utils          | test  | disks with a base
+qemu-utils          | test  | disks with a backing file
 bc                  | test  | sums with a fraction
 gdb                 | test  | stacks of what hangs; how public types lie in memory
 git                 | test  | which files are ours
@@ -40,7 +40,7 @@ cppcheck            | test  | style
 shellcheck          | test  | style
 '
 
-# packages_for PURPOSE...: their names, one a line; the lab has a list of its own, which demo and test include
+# packages_for PURPOSE...: their names, one per line; demo and test include the lab's own list
 packages_for() {
     local name purpose wanted
     while IFS='| ' read -r name purpose _; do
@@ -60,11 +60,11 @@ packages_missing() {
     comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed")
 }
 
-# packages_install PURPOSE...: installs what is missing; touches nothing if nothing is
+# packages_install PURPOSE...: installs what is missing; changes nothing if nothing is missing
 packages_install() {
     local wanted missing log
     if ! command -v dpkg-query >/dev/null; then
-        printf '%s: no Debian here: make sure that these are installed:\n%s\n' "$program" "$(packages_for "$@" | sort -u | xargs)" >&2
+        printf '%s: this is not Debian; make sure that these are installed:\n%s\n' "$program" "$(packages_for "$@" | sort -u | xargs)" >&2
         return 0
     fi
     mapfile -t wanted < <(packages_for "$@" | sort -u)
@@ -77,7 +77,7 @@ packages_install() {
             DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
     } >"$log" 2>&1 </dev/null; then
         tail -n 20 "$log" >&2
-        printf '%s: apt-get could not install them; all it said is in %s\n' "$program" "$log" >&2
+        printf '%s: apt-get could not install them; the full log is %s\n' "$program" "$log" >&2
         return 1
     fi
 }
@@ -85,6 +85,6 @@ packages_install() {
 # need_root WHY
 need_root() {
     ((EUID != 0)) || return 0
-    printf '%s: takes root: %s. Run it by sudo, or in a machine that is yours to spoil.\n' "$program" "$1" >&2
+    printf '%s: must run as root: %s. Use sudo, or a machine that you can throw away.\n' "$program" "$1" >&2
     exit 1
 }

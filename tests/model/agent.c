@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The model's agent: the order in which agent/move/run.c, worker.c and settle.c do things, around the real mig_settle_step().
+/* The model's agent: the steps of agent/move/run.c, worker.c and settle.c, in their order, around the real mig_settle_step().
  *
- * Theory of Operation. What is asked, and in which order, is copied from there; every decision about an outcome or a domain
- * is the core's own. What the monitor decides while a migration runs (abort, post-copy, a pause) is any of it at any time:
- * more than it would ever do. A crash leaves the record. The checks of what was declared know the truth, and run at the
- * moment of declaring. */
+ * Theory of Operation. The queries and their order are copied from there; every decision about an outcome or a domain is
+ * the core's own. Whatever the monitor may decide while a migration runs (abort, post-copy, a pause) can happen at any time:
+ * more than it would ever do. A crash leaves only the record. The checks of what was declared know the truth, and run at
+ * that moment. */
 #include "tests/model/model.h"
 
 static bool is_own_job(const MigSettleLook *look) {
@@ -34,7 +34,7 @@ static void begin_to_settle(World *world) {
   agent->stage = AGENT_ASK_SOURCE;
 }
 
-/* --- what it hears --- */
+/* --- events --- */
 
 void agent_hear_of_target(World *world) {
   if (world->agent.watched_since_ms > 0)
@@ -57,7 +57,7 @@ void agent_hear_of_end(World *world, const End *end, bool ended) {
     agent->heard_end_here = ended;
 }
 
-/* Whose migration it was libvirt does not say: its own is one that its call sits in, or that it sees under way. */
+/* libvirt does not say whose migration it was: the agent's own is one that its call sits in, or that it sees running. */
 void agent_hear_of_completion(World *world) {
   Agent *agent = &world->agent;
   world->completed = world->completed || !world->foreign;
@@ -115,7 +115,7 @@ void agent_crash(World *world) {
   Agent *agent = &world->agent;
 
   if (agent->waits_for && !agent->recorded)
-    model_violation(world, "the agent was killed while a migration was under way that no record knows of");
+    model_violation(world, "the agent was killed while a migration was running that no record mentions");
   agent->stage = AGENT_OFF;
   agent->question = agent->lost = CALL_NONE;
   agent->watched_since_ms = 0;
@@ -166,7 +166,7 @@ static void record(World *world) {
   world->agent.stage = world->agent.waits_for ? AGENT_IN_CALL : AGENT_START;
 }
 
-/* What was checked may have been moved by somebody else since, who left an old copy behind. */
+/* Since the checks somebody else may have migrated the guest and left an old copy behind. */
 static bool is_as_checked(const World *world) {
   const End *source = &world->source;
   MigEndState state = end_state(source);
@@ -177,7 +177,7 @@ static bool is_as_checked(const World *world) {
          source->instance == world->agent.instance;
 }
 
-/* A libvirtd that hangs keeps the look before the call as well. */
+/* A hung libvirtd also holds up the look before the call. */
 static bool may_call(const World *world) {
   return world->agent.stage == AGENT_START && world->source.daemon != DAEMON_HUNG;
 }
@@ -188,7 +188,7 @@ static void call(World *world) {
   agent->answered = false;
   agent->called_ms = world->now_ms;
   if (!is_as_checked(world)) {
-    /* The driver looks once more, and refuses. */
+    /* The driver looks again, and refuses. */
     agent->waits_for = 0;
     agent->called_ms = 0;
     agent->call_taken = true;
@@ -212,7 +212,7 @@ void agent_take_answer(World *world, unsigned id, Answer answer) {
   if (id == 0)
     return;
   if (id == agent->pauses) {
-    /* Refused, it did nothing; else, or if nobody knows, it did. */
+    /* If refused, it did nothing; otherwise, or if nobody knows, it did. */
     agent->paused = agent->record.paused_by_agent =
         answer != ANSWER_FAILED && world->fault != SHELL_FORGETS_ITS_PAUSE;
     agent->record.pause_answered = answer == ANSWER_OK;
@@ -278,13 +278,13 @@ static void poll(World *world) {
   world->agent.begun = true;
 }
 
-/* Each action is held against the job that is there at that moment. */
+/* Each action is checked against the job that is there at that moment. */
 static bool may_steer(const World *world) {
   return is_steering(world) && world_is_connected(world, &world->source) && !world->foreign &&
          world->source.calls[1].call == CALL_NONE;
 }
 
-/* An abort that was asked for is repeated until the migration is over. */
+/* A requested abort is repeated until the migration has ended. */
 static bool may_repeat_abort(const World *world) {
   const Agent *agent = &world->agent;
 
@@ -304,7 +304,7 @@ static void ask_abort(World *world) {
 static void ask_post_copy(World *world) {
   world_send_call(world, &world->source, CALL_START_POST_COPY);
 }
-/* The monitor's deadline: what ends a migration that does not converge. */
+/* The monitor's deadline ends a migration that does not converge. */
 static bool is_hopeless(const World *world) {
   return may_steer(world) && world->setup.busy && world->source.cpus && world->stream == STREAM_PRE_COPY;
 }
@@ -316,7 +316,7 @@ static bool may_pause(const World *world) {
   return may_steer(world) && world->agent.pauses == 0 && !world->agent.record.paused_by_agent &&
          end_state(&world->source) == MIG_END_RUNNING && source_answers(world);
 }
-/* The record says it first. A restarted agent takes it from there. */
+/* The record says so first. A restarted agent reads it from there. */
 static void ask_pause(World *world) {
   Agent *agent = &world->agent;
 
@@ -337,7 +337,7 @@ static void ask_the_source(World *world) {
     agent->look.source = end_state(&world->source);
     agent->look.source_defined = world->source.defined;
     agent->look.job_active = world->source.job && world->source.qemu;
-    /* A job that is there after libvirt has answered the call is not this migration's. */
+    /* A job that exists after libvirt has answered the call is not this migration's. */
     agent->look.job_foreign =
         agent->look.job_active && world->foreign && agent->call_taken && !agent->adopted;
     agent->look.source_ended = !world->source.qemu && (world->source.ended || agent->heard_end_here);
@@ -345,7 +345,7 @@ static void ask_the_source(World *world) {
   }
 }
 
-/* agent/libvirtd/endpoint.c: what a look shows counts as what is heard does. */
+/* agent/libvirtd/endpoint.c: what a look shows counts like an event. */
 static void see_target(Agent *agent, MigEndState state) {
   if (state == MIG_END_PAUSED_MIGRATION)
     agent->alive_there = false;
@@ -360,7 +360,7 @@ static void ask_the_target(World *world) {
   if (!target_answers(world)) {
     agent_lose_watch(world, &world->target);
   } else {
-    /* A libvirtd that has just begun to look at its QEMUs says first that they are there. */
+    /* A libvirtd that has just started to recover its QEMUs reports first that they exist. */
     if (agent->watched_since_ms == 0 && world->target.qemu && model_random(world, 4) == 0)
       agent->alive_there = true;
     open_watch(world, &agent->watched_since_ms);
@@ -406,7 +406,7 @@ static void ask_second(World *world) {
   world->agent.stage = AGENT_DECIDE;
 }
 
-/* agent/move/run.c: what was never seen to begin, and is at its source, is begun anew. */
+/* agent/move/outcome.c: a migration that was never seen to begin, with the guest at its source, starts again. */
 static bool begins_anew(const Agent *agent) {
   return agent->adopted && !agent->begun && agent->step.verdict == MIG_VERDICT_AT_SOURCE &&
          !agent->abort_asked && !agent->look.source_replaced && !agent->record.seen_there;
@@ -422,7 +422,7 @@ static End *end_of_touch(const World *world) {
   return world->agent.step.touch == MIG_TOUCH_UNDEFINE_TARGET ? &same->target : &same->source;
 }
 
-/* libvirt's driver looks once more, right before it acts: at what the action rests on. */
+/* The driver looks again, right before it acts, at the evidence for the action. */
 static bool is_still_right(const World *world, Call call) {
   const End *end = end_of_touch(world);
 
@@ -455,7 +455,7 @@ static void touch(World *world) {
   agent->answered = false;
   agent->waits_for = 0;
   agent->stage = AGENT_IN_TOUCH;
-  /* A question has a connection of its own, which may hang by itself. */
+  /* A query has its own connection, which may hang by itself. */
   if (call == CALL_RESUME_POST_COPY ||
       (end_of_touch(world)->daemon != DAEMON_HUNG && model_random(world, 4))) {
     send_action(world, call);
@@ -474,7 +474,7 @@ static void get_through(World *world) {
   send_action(world, call);
 }
 
-/* Nobody waits for it any more; its thread is still there. */
+/* Nobody waits for it any more; its thread still exists. */
 static bool may_lose_question(const World *world) {
   return world->agent.question != CALL_NONE;
 }
@@ -487,7 +487,7 @@ static void lose_question(World *world) {
   return_with(world, ANSWER_NONE);
 }
 
-/* It gets through at last, and does nothing. */
+/* It finally gets through, and does nothing. */
 static bool may_find_lost(const World *world) {
   return world->agent.lost != CALL_NONE && world->agent.lost_end->daemon != DAEMON_HUNG;
 }
@@ -504,7 +504,7 @@ static void decide(World *world) {
 
   mig_settle_step(&agent->settle, &agent->look, &agent->step);
   mig_settle_get_learnt(&agent->settle, &agent->record.seen_there, &agent->record.completed);
-  /* It was seen to run since: whoever pauses it from now on is not the agent. */
+  /* It has been seen running since: a pause from now on is not the agent's. */
   if (agent->said_paused && !agent->settle.record.paused_by_agent && agent->pauses == 0)
     agent->paused = agent->record.paused_by_agent = agent->said_paused = false;
   switch (agent->step.next) {
@@ -541,7 +541,7 @@ static void wake_early(World *world) {
   world->agent.stage = AGENT_ASK_SOURCE;
 }
 
-/* It does so by itself, not only when it next has a question. */
+/* It does so by itself, not only for its next query. */
 static bool may_reconnect(const World *world) {
   return world->agent.stage != AGENT_OFF && world->agent.source_since_ms == 0 &&
          world->source.daemon == DAEMON_UP;
@@ -551,26 +551,26 @@ static void reconnect(World *world) {
 }
 
 static const Event events[] = {
-    {"the agent's connection to the source is made anew", KIND_AGENT, 3, may_reconnect, reconnect},
+    {"the agent reconnects to the source", KIND_AGENT, 3, may_reconnect, reconnect},
     {"the agent checks", KIND_AGENT, 6, may_prepare, prepare},
     {"the agent writes its record", KIND_AGENT, 6, may_record, record},
     {"the agent calls for the migration", KIND_AGENT, 6, may_call, call},
-    {"the agent gets an answer", KIND_AGENT, 6, may_return, answer_comes},
+    {"the agent gets its answer", KIND_AGENT, 6, may_return, answer_comes},
     {"the agent's connection breaks", KIND_AGENT, 3, may_give_up, answer_does_not_come},
     {"the agent sees the job", KIND_AGENT, 3, may_poll, poll},
     {"the monitor gives up", KIND_AGENT, 1, is_hopeless, ask_abort},
-    {"the agent asks for an abort", KIND_STEER, 1, may_steer, ask_abort},
-    {"the agent asks for post-copy", KIND_STEER, 20, may_post_copy, ask_post_copy},
+    {"the agent requests an abort", KIND_STEER, 1, may_steer, ask_abort},
+    {"the agent requests post-copy", KIND_STEER, 20, may_post_copy, ask_post_copy},
     {"the agent pauses the guest", KIND_STEER, 1, may_pause, ask_pause},
     {"the agent repeats its abort", KIND_STEER, 2, may_repeat_abort, repeat_abort},
-    {"the agent's question gets through", KIND_AGENT, 3, may_get_through, get_through},
-    {"the agent gives a question up", KIND_AGENT, 3, may_lose_question, lose_question},
+    {"an abandoned query gets through", KIND_AGENT, 3, may_get_through, get_through},
+    {"the agent gives up a query", KIND_AGENT, 3, may_lose_question, lose_question},
     {"a question that was given up gets through", KIND_WORLD, 1, may_find_lost, find_lost},
     {"the agent asks the source", KIND_AGENT, 6, may_ask_first, ask_first},
     {"the agent asks the target", KIND_AGENT, 6, may_ask_second, ask_second},
     {"the agent decides", KIND_AGENT, 6, may_decide, decide},
-    {"the agent has waited", KIND_AGENT, 4, may_wake, wake},
-    {"the agent is woken", KIND_AGENT, 1, may_wake, wake_early},
+    {"the agent's wait is over", KIND_AGENT, 4, may_wake, wake},
+    {"an event wakes the agent", KIND_AGENT, 1, may_wake, wake_early},
 };
 
 const Event *agent_events(size_t *ret_n) {
@@ -578,15 +578,15 @@ const Event *agent_events(size_t *ret_n) {
   return events;
 }
 
-/* --- what was declared, and what is true --- */
+/* --- what is declared, and what is true --- */
 
 static void check_at_source(World *world) {
   const End *source = &world->source;
 
   if (world->target.cpus && !world->others_resumed_both)
-    model_violation(world, "declared to be at the source, and runs at the target");
+    model_violation(world, "declared to be at the source, but runs at the target");
   else if (world->ran_there && !world->others_resumed_both)
-    model_violation(world, "declared to be at the source, where only an old copy is");
+    model_violation(world, "declared to be at the source, which has only an old copy");
   else if (!world->guest_ended && !source->qemu)
     model_violation(world, "declared to be at the source, which has no guest");
   else if (source->qemu && !source->cpus && world->stopper != STOPPED_BY_OWNER)
@@ -596,14 +596,14 @@ static void check_at_source(World *world) {
 
 static void check_succeeded(World *world) {
   if (!world->arrived)
-    model_violation(world, "declared to have moved, and never arrived");
+    model_violation(world, "declared to have migrated, but never arrived");
   else if (world->source.cpus && !world->came_home)
-    model_violation(world, "declared to have moved, and runs at the source");
+    model_violation(world, "declared to have migrated, but runs at the source");
   else if (!world->target.qemu && !world->guest_ended && !world->moved_on)
-    model_violation(world, "declared to have moved, and the target has no guest");
+    model_violation(world, "declared to have migrated, but the target has no guest");
   else if (world->target.qemu &&
            (world->stream == STREAM_POST_COPY || world->stream == STREAM_POST_COPY_PAUSED))
-    model_violation(world, "declared to have moved, and some of its memory has not");
+    model_violation(world, "declared to have migrated, but some of its memory has not");
 }
 
 static void check_gone(World *world) {
@@ -613,7 +613,7 @@ static void check_gone(World *world) {
   bool target_can_run = target->qemu && world->arrived && !world->lost;
 
   if (source_can_run || target_can_run || world->elsewhere)
-    model_violation(world, "declared to be gone, and the %s has it",
+    model_violation(world, "declared to be gone, but the %s has it",
                     source_can_run   ? "source"
                     : target_can_run ? "target"
                                      : "third host");
@@ -623,11 +623,11 @@ static void check_left(World *world) {
   const End *source = &world->source;
 
   if (source->cpus && !world->came_home)
-    model_violation(world, "declared to have left the source, and runs there");
+    model_violation(world, "declared to have left the source, but runs there");
   else if (source->qemu && !world->ran_there && !world->arrived && !world->came_home)
-    model_violation(world, "declared to have left the source, which has the newest copy");
+    model_violation(world, "declared to have left the source, but the newest copy is there");
   else if (world->target.qemu && world->arrived && !world->lost && !world->moved_on)
-    model_violation(world, "declared to have left the target, which has it");
+    model_violation(world, "declared to have left the target, but it is there");
 }
 
 static void check_definitions(World *world) {
@@ -640,7 +640,7 @@ static void check_definitions(World *world) {
 
 void agent_check_outcome(World *world) {
   if (world->agent.record.completed && !world->completed)
-    model_violation(world, "holds its migration for completed, which was another one");
+    model_violation(world, "takes its migration for completed, but that was another one");
   if (world->moved_ms >= world->agent.look.began_ms)
     return; /* somebody has moved it since it was seen */
   switch (world->agent.outcome) {
@@ -657,12 +657,12 @@ void agent_check_outcome(World *world) {
     check_left(world);
     break;
   case MIG_VERDICT_SPLIT:
-    /* A guest that was paused before the move is the same at both ends, and its owner may let either run. */
+    /* A guest that was paused before the migration is the same at both ends, and its owner may resume either. */
     if (!world->others_resumed_both && !(world->arrived && !world->ran_there))
-      model_violation(world, "declared to run twice, and libvirt let it run once");
+      model_violation(world, "declared to run twice, but libvirt let it run once");
     break;
   default:
-    model_violation(world, "declared %s, which is no outcome", mig_verdict_name(world->agent.outcome));
+    model_violation(world, "declared %s, which is not an outcome", mig_verdict_name(world->agent.outcome));
     break;
   }
   check_definitions(world);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The agent at a target, around the real core: the order of agent/move/incoming.c, grant.c and images.c, of hypervisor.c its connection
- * and of store.c the record, which lags behind. What is declared at the end is held against what is true. */
+/* The agent at a target, around the real core: the steps of agent/move/incoming.c, grant.c and images.c, in their order, the connection
+ * of hypervisor.c, and the record of store.c, which lags behind. What is declared at the end is checked against the truth. */
 #include "tests/model/arrival-model.h"
 
 #include <string.h>
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
-/* An errand is given up after so long. */
+/* An errand is given up after this time. */
 #define LATE_MS 10000
 
-/* images.c: so long a look holds that nothing of the domain is here. */
+/* images.c: how long a look counts that found nothing of the domain here. */
 #define LOOK_MS 5000
 
 #define LEASE_MS 20000
@@ -62,7 +62,7 @@ void arrival_agent_begin(World *world) {
 void arrival_agent_kill(World *world) {
   Agent *agent = &world->agent;
   Record record = agent->record;
-  /* What a thread of it had sent already is with libvirtd; what it had not sent is gone. */
+  /* What its threads had sent is with libvirtd; what they had not sent is lost. */
   *agent = (Agent){.record = record, .done = record.done, .end = agent->end};
   world->n_news = 0;
 }
@@ -117,7 +117,7 @@ static void notice_break(World *world) {
   gap(world);
 }
 
-/* The end of a socket is as quick as an event. */
+/* A closed socket is noticed as quickly as an event. */
 void arrival_agent_notice_due(World *world) {
   if (is_broken(world) && world->now_ms > world->broke_ms + HEARD_MS)
     notice_break(world);
@@ -154,7 +154,7 @@ static void declare(World *world, MigSlotEnd end) {
     break;
   case MIG_SLOT_CANCELLED:
     if (world->guest_here)
-      arrival_violation(world, "CANCELLED, \"never ran here\", and it did");
+      arrival_violation(world, "CANCELLED, \"never ran here\", but it did");
     break;
   case MIG_SLOT_GONE:
     if (!world->copy_came)
@@ -162,11 +162,11 @@ static void declare(World *world, MigSlotEnd end) {
     break;
   case MIG_SLOT_EXPIRED:
     if (watched && world->copy_came && world->first_ms < world->agent.record.expires_ms)
-      arrival_violation(world, "EXPIRED, \"nothing came\", and something did");
+      arrival_violation(world, "EXPIRED, \"nothing came\", but something did");
     break;
   case MIG_SLOT_TAKEN:
     if (watched && !world->booted_here)
-      arrival_violation(world, "TAKEN, \"not by a migration\", and the guest came");
+      arrival_violation(world, "TAKEN, \"not by a migration\", but the guest came by one");
     break;
   default:
     break;
@@ -225,7 +225,7 @@ static void take_removed(World *world) {
   }
   if (errand.removed)
     agent->image = IMAGE_REMOVED;
-  /* It came at that moment: told, and followed on. */
+  /* It arrived at that moment: reported, and followed. */
   if (errand.look.state != MIG_END_ABSENT && errand.look.state != MIG_END_INACTIVE) {
     agent->image = agent->image == IMAGE_MADE ? IMAGE_LEFT : agent->image;
     ask(world);
@@ -245,8 +245,8 @@ static bool may_take(const World *world) {
          world->daemon == DAEMON_UP;
 }
 
-/* libvirtd answers. A thread opens connections of its own, so that it may be a libvirtd that was started anew; that the one
- * by which events come is broken it sees. */
+/* libvirtd answers. A thread opens its own connections, so this may be a restarted libvirtd; the thread sees that the
+ * connection for events is broken. */
 static void take(World *world) {
   Agent *agent = &world->agent;
   LocalCall *errand = &agent->errand;
@@ -268,7 +268,7 @@ static bool may_compare(const World *world) {
   return is_at_work(world) && world->agent.errand.call == CALL_TO_COMPARE && world->daemon == DAEMON_UP;
 }
 
-/* The driver: the stamp, the last look, and the deletion, right after one another. */
+/* The driver: the stamp, the last look and the deletion, one right after the other. */
 static bool compare_and_delete(World *world, bool called_off, uint64_t since_ms) {
   bool written = world->image_mtime != world->made_mtime && world->fault != SHELL_REMOVES_WHAT_WAS_WRITTEN;
   bool old =
@@ -320,7 +320,7 @@ static void give_up(World *world) {
 
   agent->ask_again = false;
   if (agent->errand.remove) {
-    /* Its thread is still at it. */
+    /* Its thread is still working. */
     agent->lost = (Lost){.compares = agent->errand.call == CALL_TO_COMPARE && world->daemon != DAEMON_DOWN,
                          .called_off = true};
     agent->errand = (LocalCall){.remove = true, .failed = true};
@@ -387,18 +387,18 @@ static void be_away(World *world) {
 
 static const Event events[] = {
     {"the agent looks", KIND_AGENT, 6, is_due, ask},
-    {"libvirtd takes an errand up", KIND_AGENT, 8, may_take, take},
+    {"libvirtd begins an errand", KIND_AGENT, 8, may_take, take},
     {"the image is compared", KIND_AGENT, 6, may_compare, compare},
-    {"an answer is there", KIND_AGENT, 8, may_answer, answer},
-    {"an errand is given up", KIND_AGENT, 2, is_late, give_up},
+    {"an answer arrives", KIND_AGENT, 8, may_answer, answer},
+    {"the agent gives up an errand", KIND_AGENT, 2, is_late, give_up},
     {"a thread that was given up goes on", KIND_AGENT, 2, has_lost_thread, lost_thread_goes_on},
-    {"the lease is over", KIND_AGENT, 6, may_expire, expire},
+    {"the lease expires", KIND_AGENT, 6, may_expire, expire},
     {"the record is written", KIND_AGENT, 6, is_unsaved, write_record},
     {"the agent notices that its connection broke", KIND_AGENT, 6, is_broken, notice_break},
     {"the agent connects", KIND_AGENT, 6, may_connect, reconnect},
-    {"the lease is given back", KIND_FAULT, 1, is_at_work, release},
+    {"the lease is released", KIND_FAULT, 1, is_at_work, release},
     {"the agent is killed", KIND_FAULT, 2, is_up, arrival_agent_kill},
-    {"the agent is killed, and stays away", KIND_FAULT, 1, is_up, be_away},
+    {"the agent is killed, and stays down", KIND_FAULT, 1, is_up, be_away},
     {"the agent starts", KIND_HEAL, 4, is_off, start},
 };
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The model check of a move's target: what must hold of each lease and its image, in millions of random steps.
+/* The model check of a migration's target: what must hold for each lease and its image, in millions of random steps.
  *
- * Theory of Operation. A case is one lease. Its seed draws the setup and then one event after another: something comes, goes,
- * runs or moves on; its owner acts; libvirtd hangs, dies, starts; the agent looks, hears, is killed, stays away. Then the faults
- * end, and the lease has to end within END_STEPS. After each step:
+ * Theory of Operation. A case is one lease. Its seed draws the setup and then one event after another: something arrives,
+ * vanishes, runs or moves on; its owner acts; libvirtd hangs, dies, starts; the agent looks, gets events, is killed, stays down.
+ * Then the faults end, and the lease must end within END_STEPS. After each step:
  *
- *  - No image is removed that a guest ran with, or that anybody wrote to: it may be the only disk.
+ *  - No image is removed that a guest ran with or that anybody wrote to: it may be the only disk.
  *  - What is declared at the end is true: that the copy "never ran here", that "nothing came", that it was "started, and not by a
- *    migration". After a gap such words are not used, and so not judged.
+ *    migration". After a gap the agent declares none of these.
  *
- * That images do go, where nothing speaks for them, is counted: else an agent that does nothing would pass.
+ * Removed images are counted: otherwise an agent that does nothing would pass.
  *
  *   arrival-check [STEPS [SEED]]      checks
- *   arrival-check --case SEED         tells one case, step by step
+ *   arrival-check --case SEED         prints one case, step by step
  *   arrival-check --mutant STEPS      succeeds if a violation is found: the core is a faulty one
  */
 #include "tests/model/arrival-model.h"
@@ -69,7 +69,7 @@ static unsigned draw_kind(World *world, Times times) {
   return KIND_WORLD;
 }
 
-/* One of a kind, by weight; "time passes" is always there. */
+/* Picks one of a kind, by weight; "time passes" is always possible. */
 static unsigned choose(World *world, Times times) {
   for (;;) {
     unsigned kind = draw_kind(world, times), total = 0, at;
@@ -138,7 +138,7 @@ static void run_case(uint64_t seed, ShellFault fault, World *world, bool aloud) 
     if (aloud)
       tell(world, at);
   }
-  /* All is well from now on, and nothing new begins. */
+  /* No more faults, and nothing new begins. */
   arrival_world_heal(world);
   world->at_source = false;
   for (unsigned i = 0; i < END_STEPS && !is_over(world); i++) {
@@ -212,7 +212,7 @@ static int find_mutant(uint64_t steps, uint64_t seed) {
   bool found = !holds(seed, steps, SHELL_RIGHT, &bad);
   World world;
 
-  printf("1..1\n%sok 1 - the faulty core is found out\n", found ? "" : "not ");
+  printf("1..1\n%sok 1 - the fault in the core is found\n", found ? "" : "not ");
   if (found) {
     run_case(bad, SHELL_RIGHT, &world, true);
     printf("# after %" PRIu64 " steps\n", coverage.steps);
@@ -222,11 +222,11 @@ static int find_mutant(uint64_t steps, uint64_t seed) {
 
 int arrival_check(int argc, char **argv) {
   static const char *const faults[] = {
-      [SHELL_HEARS_NO_EVENT] = "an agent that hears no event is found out",
-      [SHELL_SEES_NO_BREAK] = "one that does not see its connection break",
-      [SHELL_REMEMBERS_ITS_WATCH] = "one that takes another process's watch for its own",
-      [SHELL_REMOVES_WHAT_WAS_WRITTEN] = "one that removes what was written to",
-      [SHELL_REMOVES_BY_AN_OLD_LOOK] = "one that removes by an old look",
+      [SHELL_HEARS_NO_EVENT] = "finds an agent that gets no events",
+      [SHELL_SEES_NO_BREAK] = "finds one that does not notice a broken connection",
+      [SHELL_REMEMBERS_ITS_WATCH] = "finds one that takes another process's watch for its own",
+      [SHELL_REMOVES_WHAT_WAS_WRITTEN] = "finds one that removes a written image",
+      [SHELL_REMOVES_BY_AN_OLD_LOOK] = "finds one that removes after an old look",
   };
   bool mutant = argc > 1 && strcmp(argv[1], "--mutant") == 0;
   bool one = argc > 2 && strcmp(argv[1], "--case") == 0;
@@ -244,11 +244,11 @@ int arrival_check(int argc, char **argv) {
   if (mutant)
     return find_mutant(steps, seed);
   ok(holds(seed, steps, SHELL_RIGHT, &bad),
-     "no image goes that may be the only disk, and what is declared is true");
+     "no image that may be the only disk is removed, and what is declared is true");
   if (failed)
     run_case(bad, SHELL_RIGHT, &world, true);
   tell_coverage();
-  ok(everything_happened(), "everything that may happen did");
+  ok(everything_happened(), "everything that may happen occurred");
   for (int fault = 1; fault < SHELL_FAULT_COUNT; fault++)
     ok(!holds(seed, steps, (ShellFault)fault, &bad), faults[fault]);
   printf("1..%u\n", number);

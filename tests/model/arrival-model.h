@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A model of a move's target: libvirtd, the guest that comes, its owner, the image that was made for it, and the agent with
- * its lease, whose decisions are the real core's. */
+/* A model of a migration's target: libvirtd, the guest that arrives, its owner, the image made for it, and the agent with its
+ * lease, whose decisions are the real core's. */
 #pragma once
 
 #include "libmigrate/core/slot.h"
@@ -9,51 +9,51 @@
 
 typedef enum Daemon { DAEMON_UP, DAEMON_HUNG, DAEMON_DOWN } Daemon;
 
-/* What is alive of the domain here. */
+/* How much of the domain is alive here. */
 typedef enum Life {
   LIFE_NONE,
   LIFE_COPY,      /* QEMU waits for the stream */
-  LIFE_POST_COPY, /* the guest runs, and its memory comes */
+  LIFE_POST_COPY, /* the guest runs while its memory arrives */
   LIFE_POST_COPY_CUT,
   LIFE_RUNNING,
   LIFE_PAUSED,
   LIFE_CRASHED
 } Life;
 
-/* libvirt's reason for its running. */
+/* libvirt's reason for its state. */
 typedef enum Reason { REASON_MIGRATED, REASON_BOOTED, REASON_UNPAUSED } Reason;
 
-/* What libvirtd has to tell, in order. */
+/* libvirtd's events, in order. */
 typedef struct News {
   MigSlotNews news;
   uint64_t since_ms;
-  bool sent; /* libvirtd wrote it out: its hanging keeps it no longer */
+  bool sent; /* libvirtd has sent it: a hang no longer delays it */
 } News;
 
 #define NEWS_MAX 16
 
-/* So long an event is under way at most, from a libvirtd in good health. */
+/* The longest time that an event from a healthy libvirtd takes. */
 #define HEARD_MS 200
 
-/* Where an errand of the agent's is: a look, or a removal. */
+/* The state of an errand of the agent: a look, or a removal. */
 typedef enum Call {
   CALL_NONE,
   CALL_SENT,
-  CALL_ANSWERED,  /* and not yet heard of */
-  CALL_TO_COMPARE /* a removal: nothing of the domain is here, and the image is to be compared */
+  CALL_ANSWERED,  /* but the agent does not know yet */
+  CALL_TO_COMPARE /* a removal: nothing of the domain is here; compare the image next */
 } Call;
 
 typedef struct LocalCall {
   Call call;
   bool remove;
   uint64_t since_ms;
-  unsigned epoch; /* of the connection that it rests on */
+  unsigned epoch; /* of the connection that it depends on */
   MigSlotLook look;
   bool unbroken;
   bool failed, nothing, removed; /* of a removal */
 } LocalCall;
 
-/* A thread that the agent has given up may still be at a removal. */
+/* A thread that the agent has given up may still be working on a removal. */
 typedef struct Lost {
   bool compares;
   bool called_off;
@@ -61,7 +61,7 @@ typedef struct Lost {
 
 typedef enum ImageState { IMAGE_NONE, IMAGE_MADE, IMAGE_LEFT, IMAGE_REMOVED } ImageState;
 
-/* What the record has. */
+/* The contents of the record. */
 typedef struct Record {
   bool came, ran, traces, started;
   MigSlotEnd ending;
@@ -77,7 +77,7 @@ typedef struct Agent {
   MigSlot slot;
   ImageState image;
   LocalCall errand;
-  bool called_off; /* of the removal that is under way */
+  bool called_off; /* the current removal */
   Lost lost;
   bool ask_again;
   uint64_t due_ms;
@@ -88,7 +88,7 @@ typedef struct Agent {
   MigSlotEnd end;
 } Agent;
 
-/* Faults in the agent's own shell, to see that the model finds them. */
+/* Faults in the agent's own steps, to see that the model finds them. */
 typedef enum ShellFault {
   SHELL_RIGHT,
   SHELL_HEARS_NO_EVENT,
@@ -103,7 +103,7 @@ typedef struct Setup {
   bool persist;        /* Finish writes a definition */
   bool had_definition; /* before the lease */
   bool images;         /* one was made for it */
-  bool idle;           /* the guest writes nothing to its disk, and nothing is copied */
+  bool idle;           /* the guest does not write to its disk, and nothing is copied */
   bool was_paused;     /* by its owner, at the source */
   bool owner_acts;
 } Setup;
@@ -123,8 +123,8 @@ typedef struct World {
   Life life;
   Reason reason;
   bool incoming, outgoing; /* libvirt's job */
-  bool by_migration;       /* what is alive here came */
-  bool at_source;          /* the guest is there, and may come */
+  bool by_migration;       /* what is alive here came by a migration */
+  bool at_source;          /* the guest is there, and may migrate */
   bool moving;             /* its source sends it */
   uint64_t began_ms;       /* since then */
 
@@ -134,7 +134,7 @@ typedef struct World {
 
   Agent agent;
 
-  /* ghosts: what is true, whoever knows it */
+  /* ghosts: the truth, whoever knows it */
   bool copy_came; /* since the lease; and when */
   uint64_t first_ms;
   bool booted_here;
@@ -165,15 +165,15 @@ void arrival_world_heal(World *world);
 MigSlotLook arrival_world_look(const World *world);
 /* libvirtd removes the image now. */
 void arrival_world_delete(World *world);
-/* It answers a call: with that it has written out what it had to tell. */
+/* It answers a call: that also flushes its events. */
 void arrival_world_flush(World *world);
-/* What it has told for long enough is heard. */
+/* Events that are old enough reach the agent. */
 void arrival_world_tell_due(World *world);
 
 /* --- arrival-agent.c --- */
 
 const Event *arrival_agent_events(size_t *ret_n);
-/* The lease is given, and the image made. */
+/* The lease is granted, and the image created. */
 void arrival_agent_begin(World *world);
 void arrival_agent_hear(World *world, const MigSlotNews *news);
 void arrival_agent_kill(World *world);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The target's end without the agent: libvirtd and its events, what comes and goes, and the owner with virsh.
+/* The target without the agent: libvirtd and its events, arriving and leaving guests, and the owner with virsh.
  *
- * As libvirt 9.0 does it: an incoming copy is told of when QEMU waits; Finish writes the definition first, if one is to be
- * written, and then starts the CPUs; a copy that does not come to its end leaves whatever definition there was. A libvirtd that is
- * killed forgets its clients and what it had to tell them. When it starts, it ends a copy that still waited, and keeps a guest
- * that runs; of one that it had started in Finish it says no more that it was migrated. */
+ * As libvirt 9.0 does it: an incoming copy is reported once its QEMU waits; Finish first writes the definition, if requested, and
+ * then starts the CPUs; an unfinished copy leaves whatever definition there was. A killed libvirtd forgets its clients and the
+ * events for them. When it starts, it ends a copy that was still waiting and keeps a running guest; of one that it had started
+ * in Finish it no longer says that it was migrated. */
 #include "tests/model/arrival-model.h"
 
 #include <stdarg.h>
@@ -102,8 +102,8 @@ void arrival_world_delete(World *world) {
   if (!world->image)
     return;
   if (world->image_used)
-    arrival_violation(world, "an image is removed that a guest ran with, or somebody wrote to");
-  /* Of a copy that began at that moment nothing is lost, and it is told. */
+    arrival_violation(world, "an image was removed that a guest ran with or somebody wrote to");
+  /* A copy that began at that moment loses nothing, and is reported. */
   world->raced += world->life != LIFE_NONE;
   world->image = false;
   world->removed++;
@@ -139,7 +139,7 @@ static void be_heard(World *world) {
   arrival_agent_hear(world, &news);
 }
 
-/* --- what comes --- */
+/* --- arrivals --- */
 
 static bool works(const World *world) {
   return world->daemon == DAEMON_UP;
@@ -165,7 +165,7 @@ static bool has_copy(const World *world) {
   return works(world) && world->life == LIFE_COPY && world->moving;
 }
 
-/* No guest comes and runs within the time that an event takes to be heard. */
+/* No guest arrives and runs within the time that an event takes. */
 static bool may_finish(const World *world) {
   return has_copy(world) && world->now_ms >= world->began_ms + 2 * HEARD_MS;
 }
@@ -229,7 +229,7 @@ static void mend_cut(World *world) {
   tell_state(world, MIG_END_RUNNING_POSTCOPY);
 }
 
-/* Finish is over. */
+/* Finish has completed. */
 static bool has_job(const World *world) {
   return works(world) && world->incoming && world->life != LIFE_COPY && world->life != LIFE_POST_COPY &&
          world->life != LIFE_POST_COPY_CUT;
@@ -245,7 +245,7 @@ static void end_life(World *world) {
   tell_state(world, MIG_END_INACTIVE);
 }
 
-/* --- what goes on here --- */
+/* --- the guest here --- */
 
 static bool guest_runs(const World *world) {
   return world->life == LIFE_RUNNING || world->life == LIFE_POST_COPY;
@@ -322,7 +322,7 @@ static bool may_boot(const World *world) {
   return owner_may(world) && world->defined && world->life == LIFE_NONE;
 }
 
-/* Of what he starts he knows what it is. */
+/* He knows what he starts. */
 static void boot(World *world) {
   world->life = LIFE_RUNNING;
   world->reason = REASON_BOOTED;
@@ -336,7 +336,7 @@ static bool may_destroy(const World *world) {
   return owner_may(world) && world->life != LIFE_NONE;
 }
 
-/* What he started is not paused here: after a gap libvirt could not tell it from a guest that came. */
+/* He does not pause what he started: after a gap, libvirt could not tell it from a guest that arrived. */
 static bool may_pause(const World *world) {
   return owner_may(world) && world->life == LIFE_RUNNING && world->by_migration && !world->incoming;
 }
@@ -390,7 +390,7 @@ static void hang(World *world) {
   world->daemon = DAEMON_HUNG;
 }
 
-/* What it did not tell, it tells now. */
+/* It sends the events that it did not send before. */
 static void wake(World *world) {
   world->daemon = DAEMON_UP;
   for (unsigned i = 0; i < world->n_news; i++)
@@ -415,7 +415,7 @@ static void start_daemon(World *world) {
     world->incoming = world->moving = false;
 }
 
-/* While it does not run, the guest does. */
+/* The guest runs while libvirtd does not. */
 static bool may_end_unseen(const World *world) {
   return world->life == LIFE_RUNNING && !works(world);
 }
@@ -423,7 +423,7 @@ static bool may_end_unseen(const World *world) {
 static void end_unseen(World *world) {
   world->life = LIFE_NONE;
   world->incoming = world->outgoing = world->moving = false;
-  /* Told by a libvirtd that hangs, once it is back. */
+  /* A hung libvirtd reports it once it is back. */
   if (world->daemon == DAEMON_HUNG)
     tell_state(world, MIG_END_INACTIVE);
 }
@@ -446,7 +446,7 @@ void arrival_world_heal(World *world) {
 
 static const Event events[] = {
     {"time passes", KIND_WORLD, 6, always, time_passes},
-    {"an event is heard", KIND_WORLD, 6, has_news, be_heard},
+    {"an event reaches the agent", KIND_WORLD, 6, has_news, be_heard},
     {"a migration begins: its copy waits here", KIND_WORLD, 3, may_begin, begin},
     {"its disk is copied", KIND_WORLD, 3, copies, copy_disk},
     {"Finish: the guest is here", KIND_WORLD, 3, may_finish, finish},
@@ -468,10 +468,10 @@ static const Event events[] = {
     {"its owner destroys it", KIND_OWNER, 3, may_destroy, end_life},
     {"its owner pauses it", KIND_OWNER, 2, may_pause, pause_guest},
     {"its owner resumes it", KIND_OWNER, 4, may_resume, resume},
-    {"its owner writes an image of his own there", KIND_OWNER, 1, has_image, replace_image},
+    {"its owner puts his own image there", KIND_OWNER, 1, has_image, replace_image},
     {"its owner removes the image", KIND_OWNER, 1, has_image, remove_image},
     {"libvirtd hangs", KIND_FAULT, 2, is_up, hang},
-    {"libvirtd goes on", KIND_HEAL, 5, is_hung, wake},
+    {"libvirtd continues", KIND_HEAL, 5, is_hung, wake},
     {"libvirtd is killed", KIND_FAULT, 3, is_alive, kill_daemon},
     {"libvirtd starts", KIND_HEAL, 5, is_down, start_daemon},
     {"the guest powers off, unseen", KIND_FAULT, 2, may_end_unseen, end_unseen},

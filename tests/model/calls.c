@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the agent asks of a libvirtd, and what is held against the truth when that takes it up. */
+/* The agent's calls to a libvirtd, and the checks against the truth when libvirtd executes them. */
 #include "tests/model/model.h"
 
 #include <string.h>
 
-/* How long a libvirtd that answers may leave a call lying. Less than what two looks lie apart. */
+/* How long a healthy libvirtd may delay a call. Less than the time between two looks. */
 #define CALL_DUE_MS (MIG_SETTLE_SECOND_LOOK_MS / 2)
 
 bool world_is_connected(const World *world, const End *end) {
@@ -35,7 +35,7 @@ static Answer take_migrate(World *world, unsigned id) {
     model_violation(world, "a migration that the agent had asked for began after its job had ended");
   world->stream = STREAM_NONE;
   world->source_restored = false;
-  /* Whatever ran at the target before, and ended: what moves now is the guest. */
+  /* Whatever ran at the target before has ended: what migrates now is the guest. */
   if (!world->target.qemu && !world->elsewhere)
     world->ran_there = world->arrived = world->moved_on = world->came_home = false;
   source->job = true;
@@ -47,7 +47,7 @@ static Answer take_migrate(World *world, unsigned id) {
   return ANSWER_NONE; /* when it is over */
 }
 
-/* Both halves in one: their connection works, QEMU's halves find each other. */
+/* Both halves in one step: the connection works, and the QEMUs find each other. */
 static Answer take_resume_post_copy(World *world, unsigned id) {
   End *source = &world->source, *target = &world->target;
 
@@ -70,7 +70,7 @@ static Answer take_resume_post_copy(World *world, unsigned id) {
   return ANSWER_NONE;
 }
 
-/* The action that matters most. libvirt does not look at the other end. */
+/* The most dangerous action. libvirt does not look at the other end. */
 static Answer take_resume(World *world) {
   End *source = &world->source;
 
@@ -81,8 +81,9 @@ static Answer take_resume(World *world) {
   if (source->cpus)
     return ANSWER_OK;
   if (world->ran_there)
-    model_violation(world,
-                    "the agent resumed the source's copy, which is out of date: it ran elsewhere since");
+    model_violation(
+        world,
+        "the agent resumed the source's copy, which is out of date: the guest has run elsewhere since");
   else if (world->target.qemu && ((world->rpc >= RPC_FINISH_PERSIST && world->rpc <= RPC_FINISH_COMPLETE) ||
                                   world->message == MESSAGE_FINISH))
     model_violation(world, "the agent resumed the source while the target could still start it");
@@ -110,14 +111,14 @@ static Answer take_undefine(World *world, End *end) {
   if (end == &world->target && world->setup.target_had_it)
     model_violation(world, "the agent removed a definition that the target had before");
   if (end == &world->source && !world->setup.undefine_source)
-    model_violation(world, "the agent removed the source's definition, which was to stay");
+    model_violation(world, "the agent removed the source's definition, which should stay");
   end->defined = false;
   return ANSWER_OK;
 }
 
 static Answer take_abort(World *world) {
   if (world->foreign)
-    model_violation(world, "the agent cancelled a migration that is its owner's own");
+    model_violation(world, "the agent cancelled the owner's own migration");
   if (world->thread != THREAD_PERFORM || world->stream != STREAM_PRE_COPY)
     return ANSWER_FAILED;
   world->stream = STREAM_BROKEN;
@@ -202,8 +203,8 @@ static void target_takes_call(World *world) {
 }
 
 static const Event events[] = {
-    {"source libvirtd takes up a call", KIND_WORLD, 6, source_has_calls, source_takes_call},
-    {"target libvirtd takes up a call", KIND_WORLD, 6, target_has_calls, target_takes_call},
+    {"source libvirtd executes a call", KIND_WORLD, 6, source_has_calls, source_takes_call},
+    {"target libvirtd executes a call", KIND_WORLD, 6, target_has_calls, target_takes_call},
 };
 
 const Event *call_events(size_t *ret_n) {

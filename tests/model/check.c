@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The model check: what must hold of every move, in millions of random steps.
+/* The model check: what must hold for every migration, in millions of random steps.
  *
- * Theory of Operation. A case is one move. Its seed draws the setup and then one event after another of all that may happen
- * at that moment: a step of libvirt's protocol, of the agent, a fault, its repair, something that the guest's owner does.
- * After a while the faults stop, all is repaired, and only the protocol and the agent go on: then the job has to end within
- * END_STEPS, or to wait for an operator in one of the states below; the operator does what he is told, and then it has to
- * end. After each step:
+ * Theory of Operation. A case is one job. Its seed draws the setup and then one event after another from all that may happen
+ * at that moment: a step of libvirt's protocol or of the agent, a fault, its repair, something that the guest's owner does.
+ * After a while the faults stop, everything is repaired, and only the protocol and the agent go on: then the job must end
+ * within END_STEPS, or wait for an operator in one of the states below; the operator does what the job asks, and then it
+ * must end. After each step:
  *
- *  - Two copies run only if libvirt itself let them (it can: world.c), and never because of something the agent did.
- *  - Each action of the agent is held against the truth when libvirtd takes it up: never an old copy, never while the target
- *    could still start it, never the only definition.
- *  - What is declared is true when it is declared, and stays so: no migration of the agent's begins after the job's end.
+ *  - Two copies run only if libvirt itself let them (it can: libvirtd.c), never because of the agent.
+ *  - Each action of the agent is checked against the truth when libvirtd executes it: never an old copy, never while the
+ *    target could still start it, never the only definition.
+ *  - What is declared is true, and stays true: no migration of the agent's begins after the job's end.
  *
- * A case that breaks one of these is told by its steps, and `model-check --case SEED` tells it again. */
+ * If a case breaks one of these, the program prints its steps, and `model-check --case SEED` prints them again. */
 #include "tests/model/model.h"
 
 #include <inttypes.h>
@@ -31,19 +31,19 @@ static Event events[EVENTS_MAX];
 static size_t n_events;
 
 /* The states in which a job may wait for an operator: what libvirt can leave behind so that nobody else can know, or do,
- * what is right. `never`: the agent knows that it did not run at the target. */
+ * what is right. `never`: the agent knows that the guest did not run at the target. */
 static const struct OperatorState {
   MigEndState source, target;
   const char *because;
 } operator_states[] = {
-    {MIG_END_PAUSED_MIGRATION, MIG_END_ABSENT, "it may have run at the target, and ended there"},
+    {MIG_END_PAUSED_MIGRATION, MIG_END_ABSENT, "the guest may have run at the target and ended there"},
     {MIG_END_PAUSED_MIGRATION, MIG_END_INACTIVE, "likewise"},
     {MIG_END_PAUSED, MIG_END_ABSENT, "likewise, and somebody, or a refused resume, left it paused"},
     {MIG_END_PAUSED, MIG_END_INACTIVE, "likewise"},
     {MIG_END_PAUSED, MIG_END_RUNNING,
-     "libvirt could not resume it: the target runs it; or its owner paused it"},
-    {MIG_END_PAUSED, MIG_END_PAUSED, "paused before the move, and libvirtd was killed before Confirm"},
-    {MIG_END_PAUSED_MIGRATION, MIG_END_PAUSED, "paused at the target since, by somebody"},
+     "libvirt could not resume it because the target runs it; or its owner paused it"},
+    {MIG_END_PAUSED, MIG_END_PAUSED, "paused before the migration, and libvirtd was killed before Confirm"},
+    {MIG_END_PAUSED_MIGRATION, MIG_END_PAUSED, "somebody has paused it at the target since"},
     {MIG_END_PAUSED, MIG_END_RUNNING_POSTCOPY_FAILED, "post-copy cut, and the source given up"},
     {MIG_END_ABSENT, MIG_END_RUNNING_POSTCOPY_FAILED, "the source is gone in post-copy: memory is missing"},
     {MIG_END_INACTIVE, MIG_END_RUNNING_POSTCOPY_FAILED, "likewise"},
@@ -54,7 +54,8 @@ static const struct OperatorState {
     {MIG_END_PAUSED_MIGRATION, MIG_END_PAUSED_MIGRATION, "likewise, and this one left a copy at the source"},
     {MIG_END_RUNNING, MIG_END_PAUSED_MIGRATION, "likewise, and the guest came home"},
     {MIG_END_PAUSED, MIG_END_PAUSED_MIGRATION, "likewise, and was paused by its owner"},
-    {MIG_END_PAUSED_POSTCOPY, MIG_END_ABSENT, "libvirtd was killed as post-copy began, and cannot go back"},
+    {MIG_END_PAUSED_POSTCOPY, MIG_END_ABSENT,
+     "libvirtd was killed as post-copy began, and QEMU cannot go back"},
     {MIG_END_PAUSED_POSTCOPY, MIG_END_INACTIVE, "likewise"},
 };
 
@@ -87,7 +88,7 @@ static void collect_events(void) {
   }
 }
 
-/* How likely a thing of each kind is, in percent, in quiet and in bad times: else nothing would come to its end. */
+/* How likely an event of each kind is, in percent, in quiet and in bad times: otherwise nothing would ever finish. */
 static const unsigned char shares[][KIND_COUNT] = {
     [TIMES_GOOD] = {[KIND_WORLD] = 60, [KIND_AGENT] = 40},
     [TIMES_QUIET] = {[KIND_WORLD] = 55,
@@ -115,7 +116,7 @@ static unsigned draw_kind(World *world, Times times) {
   return KIND_WORLD;
 }
 
-/* One event of those of a kind that may happen, by weight. False: there is none. */
+/* Picks one of a kind's possible events, by weight. False: there is none. */
 static bool draw_event(World *world, unsigned kind, unsigned *ret_at) {
   unsigned total = 0, at;
   bool may[EVENTS_MAX];
@@ -137,7 +138,7 @@ static bool draw_event(World *world, unsigned kind, unsigned *ret_at) {
   return false;
 }
 
-/* "Time passes" is always there. */
+/* "Time passes" is always possible. */
 static unsigned choose(World *world, Times times) {
   unsigned at = 0;
 
@@ -195,7 +196,7 @@ static const struct OperatorState *find_operator_state(const World *world) {
   return NULL;
 }
 
-/* And what it saw is still so. */
+/* And what it saw is still true. */
 static bool waits_for_operator(const World *world) {
   const Agent *agent = &world->agent;
 
@@ -203,7 +204,7 @@ static bool waits_for_operator(const World *world) {
          agent->look.source == end_state(&world->source) && agent->look.target == end_state(&world->target);
 }
 
-/* Nothing of the world can happen any more but that the agent looks. */
+/* Nothing but the agent's looks can happen any more. */
 static bool at_rest(const World *world) {
   for (unsigned i = 0; i < n_events; i++)
     if (events[i].kind == KIND_WORLD && events[i].happen && events[i].may(world))
@@ -215,7 +216,7 @@ static void call_operator(World *world) {
   const struct OperatorState *state = find_operator_state(world);
 
   if (!state) {
-    model_violation(world, "it waits for an operator in a state that is not one of his: %s, %s",
+    model_violation(world, "the job waits for an operator in a state that is not on the list: %s, %s",
                     mig_end_state_name(world->agent.look.source),
                     mig_end_state_name(world->agent.look.target));
     return;
@@ -223,15 +224,15 @@ static void call_operator(World *world) {
   coverage.called++;
   coverage.operators[state - operator_states]++;
   if (!fault_operator_acts(world))
-    model_violation(world, "an operator was called, and has nothing to do: %s, %s",
+    model_violation(world, "an operator was called but has nothing to do: %s, %s",
                     mig_end_state_name(state->source), mig_end_state_name(state->target));
 }
 
-/* Long enough for the agent to look again, and to find that nothing changes. */
+/* Long enough for the agent to look again and find that nothing changes. */
 #define OPERATOR_AFTER_MS 10000
 
 static bool is_over(const World *world) {
-  /* A question that nobody waits for any more may outlive its job. */
+  /* An abandoned query may outlive its job. */
   return world->violation[0] || (world->agent.stage == AGENT_DONE && world->agent.lost == CALL_NONE);
 }
 
@@ -280,7 +281,7 @@ static void run_case(uint64_t seed, ShellFault fault, World *world, Trace *trace
     coverage.touched[i] += world->touched[i];
 }
 
-/* --- what it tells --- */
+/* --- output --- */
 
 static void tell_state(const World *world) {
   static const char *const daemons[] = {"", " (hung)", " (down)"};
@@ -293,15 +294,15 @@ static void tell_state(const World *world) {
          daemons[world->source.daemon], mig_end_state_name(end_state(&world->target)),
          world->target.job ? ", job" : "", daemons[world->target.daemon], streams[world->stream],
          world->link ? "" : ", link cut");
-  printf("%s%s%s", world->elsewhere ? " | runs elsewhere" : "", world->foreign ? " | its owner moves it" : "",
-         world->ran_there ? " | ran there" : "");
+  printf("%s%s%s", world->elsewhere ? " | runs elsewhere" : "",
+         world->foreign ? " | its owner migrates it" : "", world->ran_there ? " | ran there" : "");
   if (world->agent.stage == AGENT_WAIT || world->agent.stage == AGENT_DONE)
     printf(" | %s, awaits %s", mig_verdict_name(world->agent.step.verdict),
            mig_awaits_name(world->agent.step.awaits));
   printf("\n");
 }
 
-/* The same case again, with words. */
+/* Runs the same case again, and prints its steps. */
 static void tell_case(uint64_t seed, ShellFault fault) {
   static Trace trace, unused;
   static World world, again;
@@ -350,7 +351,7 @@ static void tell_cells(void) {
     for (int target = 0; target < MIG_END_STATE_COUNT; target++)
       for (int situation = 0; situation < 4; situation++)
         reached += coverage.cells[source][target][situation] > 0;
-  printf("# cells of the verdict's table that were reached: %u of %u\n", reached,
+  printf("# cells of the verdict table reached: %u of %u\n", reached,
          MIG_END_STATE_COUNT * MIG_END_STATE_COUNT * 4);
   for (int situation = 0; situation < 4; situation++) {
     printf("#   %s:", situations[situation]);
@@ -366,7 +367,7 @@ static void tell_faults(void) {
   static const char *const phases[] = {"none",    "begin",   "perform", "performed", "cancelled",
                                        "confirm", "prepare", "finish",  "pc_failed", "resumed"};
 
-  printf("# faults by libvirt's phase:\n#   %-32s", "");
+  printf("# faults, by libvirt's phase:\n#   %-32s", "");
   for (int phase = 0; phase < PHASE_COUNT; phase++)
     printf(" %9s", phases[phase]);
   printf("\n");
@@ -427,7 +428,7 @@ static bool holds(uint64_t seed, uint64_t steps, ShellFault fault, uint64_t *ret
   return true;
 }
 
-/* Everything that may happen did, in enough of the steps: a model in which nothing goes wrong proves nothing. */
+/* Did everything that may happen occur, often enough? A model in which nothing goes wrong proves nothing. */
 static bool covers_all(void) {
   bool ok = true;
 
@@ -451,17 +452,16 @@ static bool report(bool ok, const char *name) {
   return ok;
 }
 
-/* The agent with a fault in its own order of things. */
+/* The agent with a fault in its own steps. */
 static bool finds_shell_faults(uint64_t seed, uint64_t steps) {
   static const char *const names[] = {
-      [SHELL_RECORDS_AFTER_START] = "an agent that writes its record after the start is found out",
-      [SHELL_FORGETS_ITS_PAUSE] = "an agent that forgets that it paused the guest is found out",
-      [SHELL_ACTS_ON_LOST_QUESTIONS] = "an agent that acts on a question that it has given up is found out",
-      [SHELL_ABORTS_WHAT_IS_NOT_ITS] = "an agent that aborts whatever runs at the source is found out",
-      [SHELL_TAKES_ANY_COMPLETION] =
-          "an agent that takes another migration's completion for its own is found out",
-      [SHELL_TAKES_ANY_END] = "an agent that takes the end of any copy for the guest's is found out",
-      [SHELL_WATCHES_WITH_GAPS] = "an agent that does not notice a gap in its watch is found out",
+      [SHELL_RECORDS_AFTER_START] = "finds an agent that writes its record after the start",
+      [SHELL_FORGETS_ITS_PAUSE] = "finds an agent that forgets that it paused the guest",
+      [SHELL_ACTS_ON_LOST_QUESTIONS] = "finds an agent that acts after it has given up a query",
+      [SHELL_ABORTS_WHAT_IS_NOT_ITS] = "finds an agent that aborts whatever migration runs at the source",
+      [SHELL_TAKES_ANY_COMPLETION] = "finds an agent that takes another migration's completion for its own",
+      [SHELL_TAKES_ANY_END] = "finds an agent that takes the end of any copy for the guest's",
+      [SHELL_WATCHES_WITH_GAPS] = "finds an agent that does not notice a gap in its watch",
   };
   char why[sizeof(((World *)0)->violation)];
   bool ok = true;
@@ -505,9 +505,9 @@ int model_check(int argc, char **argv) {
   ok = holds(seed, number, SHELL_RIGHT, &bad, why);
   if (!ok)
     tell_case(bad, SHELL_RIGHT);
-  report(ok, "no copy too many or too few by the agent's doing, every job ends, every outcome is true");
+  report(ok, "the agent never causes a copy too many or too few, every job ends, every outcome is true");
   tell_coverage();
-  ok &= report(covers_all(), "everything happened that may happen");
+  ok &= report(covers_all(), "everything that may happen occurred");
   ok &= finds_shell_faults(seed, 4 * number);
   return ok ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What goes wrong, what its owner does to the guest, and what an operator does who was called. */
+/* Faults, what the owner does to the guest, and what an operator does when called. */
 #include "tests/model/model.h"
 
 static bool always(const World *world) {
@@ -124,8 +124,8 @@ static void power_off_at_target(World *world) {
   end_guest(world, &world->target);
 }
 
-/* Who pauses a guest while the agent's own pause of it is in force, or while its call for a pause or post-copy lies in the
- * socket, cannot be told from the agent by anything that libvirt says: left out. */
+/* If somebody pauses a guest while the agent's own pause is in force, or while its call for a pause or post-copy is queued,
+ * nothing that libvirt says can tell the two apart: left out. */
 static bool may_owner_pause(const World *world) {
   for (int i = 0; i < CALLS_MAX; i++)
     if (world->source.calls[i].call == CALL_SUSPEND || world->source.calls[i].call == CALL_START_POST_COPY)
@@ -204,7 +204,7 @@ static void destroy(World *world, End *end) {
   end->stop_failed = false;
 }
 
-/* He knows what is true: from the logs at both ends. What he is told leaves him two things: resume, or destroy. */
+/* He knows the truth, from the logs at both ends. The job leaves him two choices: resume or destroy. */
 bool fault_operator_acts(World *world) {
   End *source = &world->source, *target = &world->target;
   bool newest_is_there = world_newest_is_there(world);
@@ -227,7 +227,7 @@ bool fault_operator_acts(World *world) {
   }
   if (!newest_is_there && source->qemu && !target->qemu && !source->cpus) {
     if (end_state(source) == MIG_END_PAUSED_POSTCOPY || end_state(source) == MIG_END_PAUSED_POSTCOPY_FAILED) {
-      /* QEMU does not go back from post-copy, though the target never began. */
+      /* QEMU does not go back from post-copy, although the target never began. */
       world->guest_ended = true;
       destroy(world, source);
       return true;

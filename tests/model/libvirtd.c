@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The model's libvirtd and QEMU at both ends, and the link between them.
  *
- * Theory of Operation. One migration goes as libvirt 9 does it, peer to peer: the source's libvirtd runs the thread
- * (Begin, Prepare, Perform, Finish, Confirm) and asks the target's over one connection; QEMU's own stream is apart from
- * it. Each function below is one event; whatever else is possible may happen between two of them. What a libvirtd holds in
- * memory goes with its process, and a new one recovers each domain by the phase in its status file.
+ * Theory of Operation. One migration as libvirt 9 does it, peer to peer: the source's libvirtd runs the thread
+ * (Begin, Prepare, Perform, Finish, Confirm) and calls the target's over one connection; QEMU's own stream is separate.
+ * Each function below is one event; anything else that is possible may happen between two of them. What a libvirtd holds
+ * in memory dies with its process, and a new one recovers each domain by the phase in its status file.
  *
  * Three things of libvirt matter most:
- *  - The target's definition is written before its CPUs start, and nothing but Finish starts them.
- *  - A Finish whose answer is lost counts as failed at the source, which resumes its copy, although the target may run
- *    it by then. Only locks on the disks prevent two running copies. The agent cannot; it must say so.
- *  - A libvirtd that is killed between the end of the stream and Confirm leaves its copy stopped, and knows of no job.
+ *  - The target's definition is written before its CPUs start, and only Finish starts them.
+ *  - If the answer to Finish is lost, the source counts it as failed and resumes its copy, although the target may run it
+ *    by then. Only locks on the disks prevent two running copies. The agent cannot; it must report it.
+ *  - A libvirtd that is killed between the end of the stream and Confirm leaves its copy stopped, and knows no job.
  *
- * The target's copy is destroyed when the connection from the source breaks, but not while a call of that connection is at
- * work, and not once Finish is through. */
+ * The target's copy is destroyed when the connection from the source breaks, but not while a call of that connection is
+ * in progress, and not once Finish has completed. */
 #include "tests/model/model.h"
 
-/* libvirt's own resume of a copy, which does not know of the other end. */
+/* libvirt's own resume of a copy, without regard to the other end. */
 static void start_source_cpus(World *world) {
   End *source = &world->source;
 
@@ -62,7 +62,7 @@ static void end_job(World *world, Answer answer) {
   end_thread(world, answer);
 }
 
-/* libvirt keeps the job of a cut post-copy, for a resume or for QEMU to end it alone. */
+/* libvirt keeps the job of an interrupted post-copy, for a resume or until QEMU ends it alone. */
 static void leave_post_copy(World *world) {
   world->source.reason = REASON_POST_COPY_FAILED;
   world->source.phase = PHASE_POST_COPY_FAILED;
@@ -341,7 +341,7 @@ static void step_rpc(World *world) {
   }
 }
 
-/* --- connections and what follows from their end --- */
+/* --- broken connections and their consequences --- */
 
 static bool may_source_notice(const World *world) {
   return world_is_up(&world->source) && world->source_conn &&
@@ -367,7 +367,7 @@ static void auto_destroy(World *world) {
   world_kill_qemu(world, &world->target, false);
 }
 
-/* QEMU's post-copy ended or broke, and no thread of libvirt's waits for it. */
+/* QEMU's post-copy ended or broke, and no libvirt thread waits for it. */
 static bool may_source_see_post_copy(const World *world) {
   return world_is_up(&world->source) && world->thread == THREAD_NONE && world->source.job &&
          world->source.qemu &&
@@ -400,7 +400,7 @@ static void target_sees_post_copy(World *world) {
   target->phase = PHASE_NONE;
 }
 
-/* --- libvirtd ends and begins --- */
+/* --- libvirtd stops and starts --- */
 
 void world_kill_daemon(World *world, End *end) {
   end->daemon = DAEMON_DOWN;
@@ -534,16 +534,18 @@ void world_start_daemon(World *world, End *end) {
     recover_target(world);
 }
 static const Event events[] = {
-    {"source libvirtd goes on", KIND_WORLD, 6, may_step_thread, step_thread},
-    {"target libvirtd goes on", KIND_WORLD, 6, may_step_rpc, step_rpc},
+    {"source libvirtd takes its next step", KIND_WORLD, 6, may_step_thread, step_thread},
+    {"target libvirtd takes its next step", KIND_WORLD, 6, may_step_rpc, step_rpc},
     {"message arrives at the target", KIND_WORLD, 6, may_deliver, deliver},
     {"answer arrives at the source", KIND_WORLD, 6, may_deliver_reply, deliver_reply},
-    {"target libvirtd takes up a message", KIND_WORLD, 6, may_take_message, take_message},
+    {"target libvirtd reads a message", KIND_WORLD, 6, may_take_message, take_message},
     {"source libvirtd sees its connection broken", KIND_WORLD, 3, may_source_notice, source_notices},
     {"target libvirtd sees its connection broken", KIND_WORLD, 3, may_target_notice, target_notices},
-    {"target libvirtd destroys what it was sent", KIND_WORLD, 4, may_auto_destroy, auto_destroy},
-    {"source libvirtd sees how post-copy is", KIND_WORLD, 4, may_source_see_post_copy, source_sees_post_copy},
-    {"target libvirtd sees how post-copy is", KIND_WORLD, 4, may_target_see_post_copy, target_sees_post_copy},
+    {"target libvirtd destroys the incoming copy", KIND_WORLD, 4, may_auto_destroy, auto_destroy},
+    {"source libvirtd sees the state of post-copy", KIND_WORLD, 4, may_source_see_post_copy,
+     source_sees_post_copy},
+    {"target libvirtd sees the state of post-copy", KIND_WORLD, 4, may_target_see_post_copy,
+     target_sees_post_copy},
 };
 
 const Event *libvirtd_events(size_t *ret_n) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A model of one move: two hosts with libvirtd and QEMU, the link, the agent, whose decisions are the real core's, and the others: a
- * third host, the agents there, and an owner with virsh. */
+/* A model of one migration: two hosts with libvirtd and QEMU, the link, the agent, whose decisions are the real core's, and others:
+ * a third host, other agents, and an owner with virsh. */
 #pragma once
 
 #include "libmigrate/core/settle.h"
 
 #include <stdio.h>
 
-/* --- what there is --- */
+/* --- the world --- */
 
 typedef enum Daemon { DAEMON_UP, DAEMON_HUNG, DAEMON_DOWN } Daemon;
 
@@ -21,7 +21,7 @@ typedef enum Reason {
   REASON_POST_COPY_FAILED
 } Reason;
 
-/* As libvirt keeps them in the domain's status file, and recovers by. */
+/* As libvirt keeps them in the domain's status file, for recovery. */
 typedef enum Phase {
   PHASE_NONE,
   PHASE_BEGIN,
@@ -36,7 +36,7 @@ typedef enum Phase {
   PHASE_COUNT
 } Phase;
 
-/* The agent's calls as they lie in a libvirtd's socket. */
+/* The agent's calls, as queued in a libvirtd's socket. */
 typedef enum Call {
   CALL_NONE,
   CALL_MIGRATE,
@@ -71,8 +71,9 @@ struct End {
   Reason reason;
   bool job;
   Phase phase;
-  unsigned instance;  /* which QEMU it is, or was: libvirt's id */
-  bool ended;         /* the reason why it is shut off: QEMU ended by itself or was destroyed, whatever copy it held */
+  unsigned instance; /* which QEMU it is, or was: libvirt's id */
+  bool
+      ended; /* the reason why it is shut off: QEMU ended by itself or was destroyed, whatever copy it held */
   bool owner_defined; /* its definition is its owner's doing, and not the migration's */
 };
 
@@ -96,7 +97,7 @@ typedef enum Message {
   MESSAGE_FINISH_CANCELLED,
 } Message;
 
-/* Where the source's libvirtd is in its migration's thread. */
+/* Where the source's libvirtd is in its migration thread. */
 typedef enum Thread {
   THREAD_NONE,
   THREAD_BEGIN,
@@ -106,7 +107,7 @@ typedef enum Thread {
   THREAD_CONFIRM
 } Thread;
 
-/* Where the target's libvirtd is in what it was asked. It is one step a time, so that all else may come in between. */
+/* Where the target's libvirtd is in its current call. One step at a time, so that anything may come in between. */
 typedef enum Rpc {
   RPC_NONE,
   RPC_PREPARE,
@@ -120,10 +121,10 @@ typedef enum Rpc {
 
 typedef enum Answer { ANSWER_NONE, ANSWER_OK, ANSWER_FAILED } Answer;
 
-/* Who let the guest's CPUs stand still. */
+/* Who stopped the guest's CPUs. */
 typedef enum Stopper { STOPPED_BY_NOBODY, STOPPED_BY_OWNER, STOPPED_BY_MIGRATION, STOPPED_BY_AGENT } Stopper;
 
-/* What the case is about; drawn at its beginning. */
+/* The setup of the case; drawn at its beginning. */
 typedef struct Setup {
   bool persistent;
   bool target_had_it; /* a definition, shut off */
@@ -194,7 +195,7 @@ typedef struct Agent {
   End *lost_end;
 } Agent;
 
-/* Faults in the agent's own shell, to see that the model finds them. */
+/* Faults in the agent's own steps, to see that the model finds them. */
 typedef enum ShellFault {
   SHELL_RIGHT,
   SHELL_RECORDS_AFTER_START,
@@ -214,7 +215,7 @@ typedef struct World {
   End source, target;
   bool link;
   Stream stream;
-  /* peer to peer: the connection as each end sees it, what is on its way */
+  /* peer to peer: the connection as each end sees it, and what is in transit */
   bool source_conn, target_conn;
   Message message;
   bool message_arrived;
@@ -232,12 +233,12 @@ typedef struct World {
   Agent agent;
   ShellFault fault;
 
-  /* The third host: nothing happens there but that the guest runs. */
+  /* The third host: the guest just runs there. */
   bool elsewhere;
   bool foreign; /* the source's job is its owner's own migration to there */
   unsigned last_instance;
 
-  /* ghosts: what is true, whoever knows it */
+  /* ghosts: the truth, whoever knows it */
   bool ran_there;    /* the guest ran at the target, or at the third host: the source's copy is out of date */
   bool completed;    /* the agent's own migration was */
   bool moved_on;     /* by others, from the target or from the source */
@@ -258,7 +259,7 @@ typedef struct World {
 unsigned model_random(World *world, unsigned n);
 void model_violation(World *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* One thing that may happen. */
+/* One event that may happen. */
 typedef enum Kind { KIND_WORLD, KIND_AGENT, KIND_STEER, KIND_FAULT, KIND_HEAL, KIND_OWNER, KIND_COUNT } Kind;
 
 typedef struct Event {
@@ -275,25 +276,25 @@ const Event *world_events(size_t *ret_n);
 void world_init(World *world, uint64_t seed);
 bool world_is_up(const End *end);
 MigEndState end_state(const End *end);
-/* Is the newest copy of the guest at the target? One that was paused before the move is the same at both ends. */
+/* Is the newest copy of the guest at the target? A guest paused before the migration is the same at both ends. */
 bool world_newest_is_there(const World *world);
 void world_stop_cpus(World *world, End *end, Reason reason, Stopper stopper);
 /* `failed`: its start is the reason that libvirt keeps. */
 void world_kill_qemu(World *world, End *end, bool failed);
 
-/* --- libvirtd.c: both of them, and what they say to each other --- */
+/* --- libvirtd.c: both of them, and their messages --- */
 
 const Event *libvirtd_events(size_t *ret_n);
 void world_start_daemon(World *world, End *end);
 void world_kill_daemon(World *world, End *end);
 
-/* --- calls.c: what the agent asks of them --- */
+/* --- calls.c: the agent's calls to them --- */
 
 const Event *call_events(size_t *ret_n);
 bool world_is_connected(const World *world, const End *end);
 /* Puts the call into the libvirtd's socket. Returns its id, or 0: no connection. */
 unsigned world_send_call(World *world, End *end, Call call);
-/* Calls that a libvirtd in good health has had for long enough. */
+/* Calls that a healthy libvirtd must execute by now. */
 void world_take_due_calls(World *world);
 
 /* --- faults.c --- */
@@ -301,7 +302,7 @@ void world_take_due_calls(World *world);
 const Event *fault_events(size_t *ret_n);
 /* All is well from now on. */
 void fault_heal_all(World *world);
-/* An operator does what the agent's words ask for. False: he would not know what. */
+/* An operator does what the job asks for. False: he would not know what. */
 bool fault_operator_acts(World *world);
 
 /* --- others.c: the third host, other agents, an owner with virsh --- */
@@ -313,23 +314,23 @@ const Event *other_events(size_t *ret_n);
 const Event *agent_events(size_t *ret_n);
 void agent_start(World *world);
 void agent_crash(World *world);
-/* libvirt at the target tells those who listen that the guest's CPUs run there, or would if its owner had not paused it. */
+/* Event at the target: the guest's CPUs run there, or would if its owner had not paused it. */
 void agent_hear_of_target(World *world);
-/* libvirt at the target tells that a migration has stopped what is there. */
+/* Event at the target: a migration has stopped what is there. */
 void agent_hear_of_stop(World *world);
-/* libvirt tells, at one end, that QEMU ended there, or that the guest went from there by a migration. */
+/* Event at one end: QEMU ended there, or the guest left by a migration. */
 void agent_hear_of_end(World *world, const End *end, bool ended);
-/* libvirt at the source tells that a migration was completed. */
+/* Event at the source: a migration was completed. */
 void agent_hear_of_completion(World *world);
-/* The connection to that end, on which its events come, has broken. */
+/* The connection that carries this end's events has broken. */
 void agent_lose_watch(World *world, const End *end);
-/* libvirt answered a call. */
+/* libvirt has answered a call. */
 void agent_take_answer(World *world, unsigned id, Answer answer);
-/* Holds what was declared against what is true. */
+/* Checks what was declared against the truth. */
 void agent_check_outcome(World *world);
 
 /* --- check.c --- */
 
-/* The program: model-check [STEPS [SEED]] checks, --case SEED tells one case, --mutant STEPS [SEED] succeeds if a violation
- * is found, for the core is a faulty one. Returns its exit status. */
+/* The program: model-check [STEPS [SEED]] checks, --case SEED prints one case, --mutant STEPS [SEED] succeeds if it finds a
+ * violation, because the core is a faulty one. Returns its exit status. */
 int model_check(int argc, char **argv);

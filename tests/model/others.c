@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What others do, of whom the agent knows nothing: agents that move the guest on to a third host and home again, and an owner who
- * uses virsh at either end. Each is one event, however long it takes in truth, but for the owner's own migration from the source. */
+/* What others do without this agent's knowledge: agents that send the guest on to a third host and home again, and an owner who
+ * uses virsh at either end. Each is one event, however long it really takes, except the owner's own migration from the source. */
 #include "tests/model/model.h"
 
-/* Nobody else's call lies in that libvirtd's socket: what would be done first there cannot be told. */
+/* No other call is queued in that libvirtd's socket: otherwise the order would be undefined. */
 static bool is_quiet(const End *end) {
   return end->daemon == DAEMON_UP && end->calls[0].call == CALL_NONE;
 }
@@ -123,7 +123,7 @@ static void owner_has_moved(World *world) {
 static void owner_fails_to_move(World *world) {
   world->foreign = world->source.job = false;
 }
-/* libvirtd is killed before its Confirm: the copy that stays is stopped, and nobody's. */
+/* libvirtd is killed before its Confirm: a stopped copy stays that belongs to nobody. */
 static void owner_leaves_a_copy(World *world) {
   world_stop_cpus(world, &world->source, REASON_MIGRATION, STOPPED_BY_MIGRATION);
   world->source.job = false;
@@ -146,8 +146,8 @@ static void undefine_there(World *world) {
   world->others_define = true;
 }
 
-/* Who defines the domain at the target while the agent watches it, and its migration fails there, cannot be told from that
- * migration: left out. */
+/* A definition that somebody makes at the target while the agent watches, and its migration fails there, cannot be told from
+ * the migration's own: left out. */
 static bool may_define_there(const World *world) {
   return world->setup.owner_acts && is_quiet(&world->target) && !world->target.qemu &&
          !world->target.defined && world->rpc == RPC_NONE && world->thread == THREAD_NONE &&
@@ -178,13 +178,15 @@ static void fail_to_start(World *world) {
 }
 
 static const Event events[] = {
-    {"the target's agent moves it on", KIND_HEAL, 3, may_move_on, move_on},
-    {"the target's agent moves it on, and its libvirtd is killed", KIND_FAULT, 2, may_move_on, move_on_and_leave_a_copy},
-    {"an owner destroys the copy that stayed at the target", KIND_OWNER, 4, may_destroy_the_copy, destroy_the_copy},
-    {"the third agent moves it back to the target", KIND_HEAL, 1, may_move_back, move_back},
-    {"the third agent moves it home", KIND_HEAL, 1, may_go_home, go_home},
-    {"its owner begins to move it elsewhere", KIND_OWNER, 1, may_owner_move, owner_moves},
-    {"the owner's migration is done", KIND_WORLD, 1, is_owner_moving, owner_has_moved},
+    {"the target's agent sends it on", KIND_HEAL, 3, may_move_on, move_on},
+    {"the target's agent sends it on, and its libvirtd is killed", KIND_FAULT, 2, may_move_on,
+     move_on_and_leave_a_copy},
+    {"an owner destroys the copy that stayed at the target", KIND_OWNER, 4, may_destroy_the_copy,
+     destroy_the_copy},
+    {"the third agent sends it back to the target", KIND_HEAL, 1, may_move_back, move_back},
+    {"the third agent sends it home", KIND_HEAL, 1, may_go_home, go_home},
+    {"its owner begins to migrate it elsewhere", KIND_OWNER, 1, may_owner_move, owner_moves},
+    {"the owner's migration completes", KIND_WORLD, 1, is_owner_moving, owner_has_moved},
     {"the owner's migration fails", KIND_WORLD, 1, is_owner_moving, owner_fails_to_move},
     {"the owner's migration loses its libvirtd", KIND_FAULT, 4, is_owner_moving, owner_leaves_a_copy},
     {"an owner undefines it at the target", KIND_OWNER, 1, may_undefine_there, undefine_there},

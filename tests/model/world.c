@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The model's hosts: what they begin as, what QEMU does by itself. */
+/* The model's hosts: their initial state, and what QEMU does by itself. */
 #include "tests/model/model.h"
 
 #include <stdarg.h>
@@ -121,7 +121,7 @@ void world_kill_qemu(World *world, End *end, bool failed) {
   }
 }
 
-/* A guest that stands still has nothing more to write. */
+/* A stopped guest has nothing more to write. */
 static bool converges(const World *world) {
   return !world->setup.busy || !world->source.cpus;
 }
@@ -136,7 +136,7 @@ static void switch_over(World *world) {
   world_stop_cpus(world, &world->source, REASON_MIGRATION, STOPPED_BY_MIGRATION);
 }
 
-/* A libvirtd that is away does not keep QEMU from it. */
+/* QEMU does this even while its libvirtd is down. */
 static bool may_switch_over_unseen(const World *world) {
   return converges(world) && world->stream == STREAM_PRE_COPY && world->link &&
          world->thread == THREAD_NONE && world->source.qemu && world->source.daemon == DAEMON_DOWN;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the libvirtds were asked to do to the guest, by their own logs: libvirtd notes each call of its interface.
+"""The calls that changed the guest, from the libvirtds' own logs: libvirtd logs each call of its interface.
 
-Who called is not in there. What the owner and the operator of a case did is known; all else is the agents' doing.
+The logs do not say who called. What the owner and the operator of a case did is known; everything else is the agents' doing.
 """
 import calendar
 import collections
@@ -9,7 +9,7 @@ import os
 import re
 import time
 
-# call of libvirt: the command of virsh that makes it. Only what changes something is looked at.
+# libvirt call: the virsh command that makes it. Only calls that change something count.
 VERBS = {
     "virDomainSuspend": "suspend",
     "virDomainResume": "resume",
@@ -34,10 +34,10 @@ VERBS = {
     "virDomainSaveFlags": "save",
     "virDomainSaveParams": "save",
 }
-# An agent never does these, whatever it sees.
+# An agent never makes these calls, whatever it sees.
 NEVER = {"destroy", "shutdown", "reboot", "reset", "start", "managedsave", "managedsave-remove", "save"}
 
-# What an agent does to a migration: its own, and nobody else's.
+# Calls that an agent makes for its own migration, and nobody else's.
 STEERING = {"domjobabort", "suspend", "migrate-setmaxdowntime", "migrate-setspeed", "migrate-postcopy"}
 
 LOGGED = "1:libvirt.domain"
@@ -58,7 +58,7 @@ def size(directory, node):
 
 
 def read_calls(directory, node, offset, guest):
-    """Calls about the guest that its libvirtd took since the log had that size."""
+    """The calls about the guest that its libvirtd logged since the log had that size."""
     calls = []
     with open(log_path(directory, node), encoding="utf-8", errors="replace") as file:
         file.seek(offset)
@@ -71,7 +71,7 @@ def read_calls(directory, node, offset, guest):
 
 
 def without(calls, acts):
-    """The calls that none of the acts was: each was one."""
+    """The calls that belong to none of the acts: each act made one."""
     left = list(calls)
     for act in acts:
         mine = [c for c in left if (c.node, c.verb) == (act.node, act.verb) and act.began - 0.05 <= c.time <= act.ended + 0.05]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What one case of the chaos is to be: all of it drawn from a seed and the number of the case."""
+"""One case of the chaos, all of it drawn from a seed and the number of the case."""
 import random
 from dataclasses import dataclass, field
 from typing import Optional
 
 NODES = "abc"
 
-# name: memory in MiB, phases as of `lab guest --phases`
+# name: memory in MiB, phases as for `lab guest --phases`
 GUESTS = {
     "idle": (64, "0/0"),
     "light": (64, "16/20"),
@@ -24,7 +24,7 @@ POLICIES = {
     "all": {"allow_post_copy": True, "allow_auto_converge": True, "max_pause_ms": 3000},
     "limited": {"bandwidth_bytes_per_s": 24 << 20},
 }
-# Of the moves in which nothing strikes: they end, whatever the guest does.
+# For the moves without a fault: they end, whatever the guest does.
 CALM_POLICY = {"max_pause_ms": 10000}
 
 # When the first fault strikes: the condition, and up to how many ms after it was seen.
@@ -36,7 +36,7 @@ MOMENTS = {
     "end": 300,
 }
 
-# fault: weight as a second one, shortest and longest time in ms until it is undone (0, 0: nothing to undo)
+# fault: weight as a second fault, shortest and longest time in ms until it is undone (0, 0: nothing to undo)
 FAULTS = {
     "agent-kill": (5, 0, 5000),
     "source-libvirtd-kill": (3, 200, 5000),
@@ -52,10 +52,10 @@ FAULTS = {
     "target-down": (2, 500, 6000),
     "target-agent-kill": (3, 200, 12000),
 }
-SECOND_FAULT = 0.4  # how often there is one
+SECOND_FAULT = 0.4  # probability
 SECOND_DELAY_MS = 6000
 
-# What an owner does with virsh: how often.
+# What an owner does with virsh: weight.
 OWNERS = {
     "suspend": 3,
     "suspend-resume": 3,
@@ -71,7 +71,7 @@ OWNERS = {
     "define-target": 3,
     "migrate": 5,
 }
-OWNER = 0.45  # how often there is one
+OWNER = 0.45  # probability
 OWNER_DELAY_MS = 4000
 
 DISK, LEASE, KEEPS_SOURCE = 0.3, 0.35, 0.08
@@ -96,12 +96,12 @@ class Fault:
 @dataclass
 class OwnerPlan:
     kind: str
-    arrived: bool  # delay_ms runs from when the guest has arrived, not from the moment
+    arrived: bool  # delay_ms counts from the guest's arrival, not from the moment
     delay_ms: int
-    pause_ms: int  # between what he does and what undoes it
+    pause_ms: int  # between his act and the one that undoes it
     home: bool  # of a migration: to where the guest came from, not to the third node
     persistent: bool  # of a migration: --persistent --undefinesource
-    writes: bool  # the guest wrote to its disk when it had arrived, before he acts
+    writes: bool  # the guest writes to its disk after its arrival, before he acts
 
     def __str__(self):
         return f"owner: {self.kind} {self.delay_ms / 1000:.1f} s {'after its arrival' if self.arrived else 'later'}"
@@ -112,7 +112,7 @@ class HopPlan:
     source: str
     target: str
     lease_s: int  # 0: none
-    early: bool  # the next hop begins as soon as the guest runs at this one's target, whatever its job says
+    early: bool  # the next hop begins as soon as the guest runs at this one's target, whatever the job says
 
     def __str__(self):
         return f"{self.target}{f' (lease of {self.lease_s} s)' if self.lease_s else ''}{'!' if self.early else ''}"
@@ -126,7 +126,7 @@ class Case:
     transient: bool
     disk: bool
     hops: list
-    struck: int  # the hop that all of the following is about
+    struck: int  # the hop to which everything below applies
     policy: str
     patient: bool  # no deadline comes before libvirt's own timeouts
     keeps_source: bool  # undefine_source=no
@@ -139,7 +139,7 @@ class Case:
 
     def struck_policy(self):
         policy = dict(POLICIES[self.policy])
-        # Of small guests: some twenty seconds, or longer than libvirt waits for anything.
+        # For small guests: some twenty seconds, or longer than libvirt waits for anything.
         policy["completion_timeout_s_per_gib"] = 800 if self.patient else 300
         if self.keeps_source:
             policy["undefine_source"] = False
@@ -162,13 +162,13 @@ class Case:
 
 def draw_fault(rng, delay_ms, kind, max_length_ms):
     _, low, high = FAULTS[kind]
-    # as many short ones as long ones: the logarithm is even
+    # short ones as often as long ones: uniform in the logarithm
     length = int(low * (high / low) ** rng.random()) if low else int(high * rng.random())
     return Fault(kind, delay_ms, min(length, max_length_ms), kind == "link-cut" and rng.random() < 0.6)
 
 
 def draw_hops(rng):
-    """Where it goes: more often to the third node than back."""
+    """The path: more often to the third node than back."""
     path = [rng.choice(NODES)]
     for _ in range(rng.choices([1, 2, 3], [30, 40, 30])[0]):
         others = [node for node in NODES if node != path[-1]]
@@ -193,10 +193,10 @@ def draw_owner(rng):
 
 
 def steer(rng, case):
-    """Some things are seen only together, and chance alone would bring them together too seldom."""
+    """Some problems show only in combination, and chance alone would combine them too seldom."""
     hop = case.hops[case.struck]
     kinds = {fault.kind for fault in case.faults}
-    # The source is away while the guest goes on from its target.
+    # The source is down while the guest goes on from its target.
     if not kinds.isdisjoint({"source-down", "source-libvirtd-kill", "link-cut"}) and rng.random() < 0.7:
         hop.early = True
         if case.moment in ("switchover", "end") and case.struck + 1 == len(case.hops):
@@ -204,7 +204,7 @@ def steer(rng, case):
             case.hops.append(HopPlan(hop.target, third, 0, False))
     if case.moment in ("switchover", "end") and case.faults[0].kind == "source-down":
         case.faults[0].length_ms = max(case.faults[0].length_ms, 6000)
-    # The target's agent is away while an owner ends what has arrived into its images.
+    # The target's agent is down while an owner ends what has arrived in its images.
     if case.disk and kinds & {"target-agent-kill", "target-down"}:
         hop.lease_s = hop.lease_s or 20
         if rng.random() < 0.7:
@@ -215,7 +215,7 @@ def steer(rng, case):
             for fault in case.faults:
                 if fault.kind == "target-agent-kill":
                     fault.length_ms = max(fault.length_ms, 9000)
-    # An owner's own migration or save while an agent cannot learn what came of its abort.
+    # An owner's own migration or save while an agent cannot find out what became of its abort.
     if case.faults[0].kind == "abort" and case.moment in ("prepare", "pre-copy") and rng.random() < 0.6:
         down = draw_fault(rng, 0, rng.choice(["target-down", "target-libvirtd-kill"]), 0)
         down.length_ms = rng.randrange(6000, 9000)
@@ -226,7 +226,7 @@ def steer(rng, case):
 
 
 def draw(seed, number, max_length_ms=40000):
-    """The case of that number. Each 60 in a row have every first fault in every moment."""
+    """The case with that number. Any 60 in a row have every first fault at every moment."""
     rng = random.Random(f"{seed}/{number}")
     moment = list(MOMENTS)[number % len(MOMENTS)]
     first = list(FAULTS)[(seed + number) % len(FAULTS)]
@@ -236,18 +236,18 @@ def draw(seed, number, max_length_ms=40000):
     if moment == "post-copy":
         guest, policy = rng.choice(["hopeless", "bursty"]), rng.choice(["post-copy", "all"])
     elif disk and policy in ("post-copy", "all"):
-        policy = "pause"  # libvirt takes no post-copy with copied disks
+        policy = "pause"  # libvirt does not combine post-copy with copied disks
     elif moment == "switchover" and guest == "hopeless" and policy in ("plain", "limited"):
-        policy = "pause"  # else there is none
+        policy = "pause"  # otherwise there is no switchover
     faults = [draw_fault(rng, 0, first, max_length_ms)]
     if rng.random() < (0 if away and disk else SECOND_FAULT):
         others = [kind for kind in FAULTS if kind != first]
         second = rng.choices(others, [FAULTS[kind][0] for kind in others])[0]
-        # mostly soon, while there is still something to hit
+        # mostly soon, while there is still something to disturb
         faults.append(draw_fault(rng, int(rng.random() ** 2 * SECOND_DELAY_MS), second, max_length_ms))
     hops = draw_hops(rng)
     forward = any(fault.kind == "stream-break" for fault in faults) or rng.random() < (0 if disk else 0.15)
-    disk = disk and not forward  # disks have connections of their own, which go where the memory goes
+    disk = disk and not forward  # disks have their own connections, to the same address as the memory
     case = Case(
         seed=seed,
         number=number,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""One move of a journey, as its agent tells it: asked for, followed, its words kept."""
+"""One move of a journey, as its agent reports it: requested, followed, its events kept."""
 import time
 
 from case import CALM_POLICY
@@ -20,15 +20,15 @@ class Hop:
         self.agent = self.lab.agents[self.source]
         self.job = None  # as last seen
         self.job_id = None
-        self.refused = ""  # why it was not begun
+        self.refused = ""  # why it did not begin
         self.began = time.time()
         self.lease_ids = []
         self.phase_seen = "prepare"
-        self.switched = False  # its heartbeat paused while little was left to copy
+        self.switched = False  # its heartbeat stopped while little was left to copy
         self.history = {}  # seq: event
         self.revision = 0
         self.size, self.grown = 0, time.monotonic()
-        self.disturbed = False  # something was done to it, or to what it needs
+        self.disturbed = False  # something was done to it, or to something that it needs
         self.operated = False
 
     def __str__(self):
@@ -46,7 +46,7 @@ class Hop:
         return policy
 
     def lease(self):
-        """Asks the target's agent for a place. Without one it goes there all the same."""
+        """Asks the target's agent for a lease. Without one it goes there anyway."""
         goals = {"copy_disks": "all"} if self.case.disk else {}
         try:
             job = self.lab.agents[self.target].call(
@@ -60,7 +60,7 @@ class Hop:
         self.note(f"leased{', with images' if job['lease']['images'] else ''}")
 
     def begin(self, patience_s=START_WAIT_S):
-        """Asks for it. False: it was not begun, and `refused` says why."""
+        """Starts it. False: it did not begin, and `refused` says why."""
         self.lab.run("link", f"{self.case.link_mbit}mbit" if self.struck else "1gbit", self.source, self.target)
         if self.plan.lease_s:
             self.lease()
@@ -87,13 +87,13 @@ class Hop:
         self.note(f"begun, job {self.job_id[:8]}")
         return True
 
-    # --- its way ---
+    # --- its progress ---
 
     def is_final(self):
         return self.job is not None and self.job["phase"] in FINAL
 
     def look(self):
-        """The job as it is now; what it told before must still be there."""
+        """The job as it is now; its earlier events must still be there."""
         try:
             job = self.agent.call("Get", job=self.job_id)["job"]
         except (OSError, VarlinkError):
@@ -103,7 +103,7 @@ class Hop:
         self.revision = job["revision"]
         for event in job["events"]:
             known = self.history.setdefault(event["seq"], event)
-            # One that was shown and not yet written when its agent was killed is told anew, in the same words.
+            # If the agent was killed before it wrote an event that it had shown, the event comes again, in the same words.
             same = all(known.get(key) == event.get(key) for key in ("kind", "phase", "stage", "message"))
             if not same:
                 self.note(f"BROKEN HISTORY: event {event['seq']} was {known['message']!r}, is {event['message']!r}")
@@ -113,7 +113,7 @@ class Hop:
         self.job = job
 
     def note_phase(self):
-        """By the guest's heartbeat and what the job tells."""
+        """Finds the phase, from the guest's heartbeat and the job."""
         now, size = time.monotonic(), self.lab.serial_size()
         silent = now - self.grown > SILENT_S and size == self.size
         if size != self.size:
@@ -134,7 +134,7 @@ class Hop:
             self.phase_seen = "pre-copy"
 
     def arrived(self):
-        """It runs at the target, and nowhere else."""
+        """It runs at the target and nowhere else."""
         return self.lab.watcher.runs_at(self.target)
 
     def outcome(self, job=None):
@@ -145,17 +145,17 @@ class Hop:
     def tells(self, words):
         return any(words in event["message"] for event in (self.job or {}).get("events", []))
 
-    # --- what it needs people for ---
+    # --- when it needs an operator ---
 
     def asks(self):
-        """What it asks an operator for, in its own words; empty if it does not."""
+        """What it asks an operator to do, in its own words; empty if nothing."""
         job = self.job or {}
         words = f"{job.get('next_action') or ''} {(job.get('recovery') or {}).get('evidence') or ''}"
         return words if job.get("phase") == "recovering" and "operator" in words else ""
 
     def source_is_deaf(self):
         """QEMU before 8.2 can hang if the stream breaks after the last page was sent and before the target had it: the
-        migration's thread waits for the one that reads the answers, and that one for a recovery that nobody can begin."""
+        migration thread waits for the return path's, and that one for a recovery that nobody can begin."""
         error = ((self.job or {}).get("recovery") or {}).get("error", "")
         return "takes its stream for whole" in error and self.lab.qemu_threads(self.source) >= {
             "live_migration",

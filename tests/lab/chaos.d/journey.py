@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""One case carried out: a guest, its moves from node to node, what strikes them, and what its owner does meanwhile."""
+"""Runs one case: a guest, its moves from node to node, the faults, and what its owner does meanwhile."""
 import os
 import re
 import threading
@@ -17,9 +17,9 @@ MOMENT_WAIT_S = 40
 ARRIVAL_WAIT_S = 45
 FINAL_WAIT_S = 200  # after the last fault was undone
 DEAF_WAIT_S = 150  # until the agent calls an operator
-OPERATOR_S = 3  # so long he reads what he is asked for
+OPERATOR_S = 3  # how long he reads what the job asks for
 LOOK_ON_S = 0.5
-AFTERWARDS_S = 30  # for what the targets' agents still have to do
+AFTERWARDS_S = 30  # for the targets' agents to finish
 
 
 def disk_xml():
@@ -40,10 +40,10 @@ class Journey:
         self.threads = []
         self.killed_at = 0.0  # when its only copy was
         self.died_lawfully = False
-        self.remark = ""  # what of libvirt's or QEMU's own was met
-        self.checksum = ""  # of what its disk holds
-        self.jobs = {node: [] for node in NODES}  # all that the agents keep, in the end
-        self.in_vain = False  # the owner waited for what did not come
+        self.remark = ""  # which of libvirt's or QEMU's own faults it hit
+        self.checksum = ""  # of its disk's content
+        self.jobs = {node: [] for node in NODES}  # all that the agents have at the end
+        self.in_vain = False  # the owner waited in vain
         self.over = threading.Event()
         self.log_sizes = {}
         self.began = time.time()
@@ -52,7 +52,7 @@ class Journey:
         self.notes.append(f"{time.time() - self.began:6.2f} s  {text}")
 
     def hop(self):
-        """The one that is struck, once it has begun."""
+        """The hop that is struck, once it has begun."""
         return next((hop for hop in self.hops if hop.struck), None)
 
     # --- faults ---
@@ -79,7 +79,7 @@ class Journey:
         return any(not hop.is_final() for hop in self.hops)
 
     def away(self, agent, libvirtd, fault):
-        """One of them, or both at once, is killed, and started again."""
+        """Kills one of them, or both at once, and restarts them."""
         if agent:
             agent.lock.acquire()  # pylint: disable=consider-using-with
             agent.end()
@@ -162,7 +162,7 @@ class Journey:
                 if time.monotonic() > until or hop.is_final():
                     return "there was none"
                 time.sleep(0.05)
-        # From the switchover on the target has the only copy.
+        # From the switchover on, the target has the only copy.
         time.sleep(0.2)
         ran_there = self.watcher.has_run(hop.target, hop.began)
         self.died_lawfully = ran_there or hop.switched or hop.phase_seen == "post-copy"
@@ -171,7 +171,7 @@ class Journey:
     # --- the way ---
 
     def follow(self, hop):
-        """Until the moment is there, or the job is over. True: it is there."""
+        """Waits for the moment, or the end of the job. True: the moment has come."""
         until = time.monotonic() + MOMENT_WAIT_S
         looked = 0.0
         while time.monotonic() < until:
@@ -239,7 +239,7 @@ class Journey:
         self.began = time.time()
 
     def travel(self):
-        """Move by move, as far as it gets."""
+        """Goes move by move, as far as it gets."""
         for index in range(len(self.case.hops)):
             hop = Hop(self, index)
             if index > 0 and self.case.disk and self.checksum == self.lab.checksum(hop.source):
@@ -254,7 +254,7 @@ class Journey:
                 return
 
     def wait_to_go_on(self, hop):
-        """True: it has arrived, or runs there at least, and the next one is to be begun."""
+        """True: it has arrived, or at least runs there, and the next move can begin."""
         if hop.index + 1 == len(self.case.hops):
             return False
         busy = time.monotonic()
@@ -265,7 +265,7 @@ class Journey:
             if self.book.ended_it():
                 return False
             if hop.is_final():
-                # The moment of its end may be one of nobody's running.
+                # At the moment of its end, no copy may be running.
                 time.sleep(0.15)
                 return hop.arrived()
             if hop.plan.early and hop.arrived():
@@ -281,7 +281,7 @@ class Journey:
                 hop.phase_seen = "post-copy"
 
     def finish(self):
-        """Until each job has ended, with an operator's help if it asks for that."""
+        """Waits until each job has ended, with an operator's help if a job asks for it."""
         healed, asked = time.monotonic(), {}
         while True:
             begun = [hop for hop in self.hops if hop.job_id]
@@ -305,7 +305,7 @@ class Journey:
             time.sleep(POLL_S)
 
     def bury(self, hop):
-        """What the job asks for when QEMU has lost the end of post-copy."""
+        """Does what the job asks for when QEMU has lost the end of post-copy."""
         self.note(f"the source's QEMU is deaf; the job asks: {hop.job.get('next_action')}")
         hop.operated = self.died_lawfully = True
         self.remark = "lost by QEMU, at the end of post-copy"
@@ -342,13 +342,13 @@ class Journey:
                 self.note(f"{node} was made to forget the domain that it has no QEMU of")
 
     def afterwards(self):
-        """What the agents at the targets still follow ends as well, once nothing holds it up."""
+        """Waits until the jobs at the targets have ended as well."""
         for hop in self.hops:
             for lease in hop.lease_ids:
                 try:
                     self.lab.agents[hop.target].call("Release", lease=lease)
                 except (OSError, VarlinkError):
-                    pass  # it is over
+                    pass  # it has ended
         until = time.monotonic() + AFTERWARDS_S
         while time.monotonic() < until:
             try:
@@ -371,7 +371,7 @@ class Journey:
             thread.join()
         self.afterwards()
         self.note("at the targets, too")
-        # What was done last has its effect now: two copies are seen only while they run.
+        # Gives the last action time to take effect: two copies show only while they run.
         time.sleep(LOOK_ON_S)
         return Judge(self).wrong()
 
@@ -382,7 +382,7 @@ class Journey:
         return hop.outcome()
 
     def onward(self):
-        """Outcomes of the moves after the one that was struck."""
+        """Outcomes of the moves after the one with the fault."""
         return [hop.outcome() for hop in self.hops if hop.index > self.case.struck]
 
     def owned(self):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What must hold after each case, and during it.
 
-Never two running copies, never none but by the owner's will or a known fault; good memory and a good disk; nothing that the
-owner did is undone; each job ended, and what it says is so.
+Never two running copies; never none, except by the owner's will or a known fault; good memory and a good disk; nothing that
+the owner did is undone; each job has ended, and what it says is true.
 """
 import json
 import time
@@ -12,7 +12,7 @@ from case import NODES
 from lab import GUEST
 
 ALIVE = ("running", "paused", "idle", "in shutdown", "crashed")
-DECLARED_S = 3  # a job is written down so long after it has looked, at most; it looks twice
+DECLARED_S = 3  # the longest time between a job's looks and its end on record; it looks twice
 LATE_S = 0.5
 
 
@@ -25,7 +25,7 @@ class Judge:
         self.calls = []  # the agents'
 
     def read_calls(self):
-        """What the libvirtds were asked by agents."""
+        """The agents' calls to the libvirtds."""
         for node in NODES:
             all_calls = calls.read_calls(self.lab.directory, node, self.journey.log_sizes[node], GUEST)
             self.calls += calls.without(all_calls, [act for act in self.book.acts if act.node == node])
@@ -51,7 +51,7 @@ class Judge:
             *self.causes_are_true(),
         ]
 
-    # --- libvirt's and QEMU's own, as README.md has them ---
+    # --- libvirt's and QEMU's own faults, as described in README.md ---
 
     def excuse(self):
         if self.watcher.runs() or self.journey.died_lawfully:
@@ -66,8 +66,8 @@ class Judge:
                 return
 
     def broken_in_the_switch(self):
-        """QEMU before 10.2 loses a guest whose stream breaks in the switch to post-copy, while the state of its devices is
-        on its way: the target gives up, and the source, which takes it for running there, cannot go back."""
+        """QEMU before 10.2 loses a guest whose stream breaks in the switch to post-copy, while the state of its devices is in
+        transit: the target gives up, and the source, which believes that the guest runs there, cannot go back."""
         hop = self.journey.hop()
         return (
             "stream-break" in self.struck
@@ -76,8 +76,8 @@ class Judge:
         )
 
     def ended_by_its_target(self):
-        """A target's libvirtd that has not noted yet that its guest runs in post-copy, since it was stopped or killed in the switch
-        or the link was slow, ends the only copy: when it goes on and the stream has broken meanwhile, or when it is started again."""
+        """A target's libvirtd may not have noted yet that its guest runs in post-copy, because it was stopped or killed in the switch
+        or the link was slow. It ends the only copy when it continues after the stream has broken, or when it is restarted."""
         hop = self.journey.hop()
         if not hop or not any(event["stage"] == "post_copy" for event in hop.job["events"]):
             return False
@@ -101,7 +101,7 @@ class Judge:
         for node, jobs in self.journey.jobs.items():
             for job in jobs:
                 if job["direction"] == "incoming" and job["phase"] not in ("succeeded", "failed", "aborted"):
-                    yield f"the agent at {node} still follows what comes: {job['phase']}, {job.get('next_action')}"
+                    yield f"the agent at {node} still follows an arrival: {job['phase']}, {job.get('next_action')}"
 
     def harness(self):
         for node, agent in self.lab.agents.items():
@@ -129,7 +129,7 @@ class Judge:
         states = self.lab.states()
         paused = [node for node, state in states.items() if state.startswith("paused")]
         if len(paused) == 1 and self.book.done("suspend"):
-            # Its owner lets it run again, so that it can be asked for its memory. (One that moves while it is paused stays so.)
+            # Its owner resumes it, so that its memory can be checked. (A guest that migrates while paused stays paused.)
             self.book.do(paused[0], "resume", GUEST)
             self.lab.wait_for(5, self.watcher.runs, "the guest, resumed by its owner")
             return
@@ -138,28 +138,28 @@ class Judge:
     def memory_is_good(self):
         truth = json.loads(self.lab.run("truth", GUEST))
         boots = len(self.book.boots())
-        self.note(f"truth: {truth['states']}, silent for {truth['longest_silence_ms']} ms at the longest")
+        self.note(f"truth: {truth['states']}, silent for {truth['longest_silence_ms']} ms at most")
         bad = truth["bad_pages_total"]
-        # A boot sets its clock and its count of pages back, too.
+        # A boot also resets its clock and its page count.
         if bad or truth["time_backwards"] > 2 * boots or truth["restarts"] > boots:
             yield f"bad pages {bad}, time backwards {truth['time_backwards']}, restarts {truth['restarts']}; {boots} boots by its owner"
         if self.watcher.runs() and truth["silent_now_ms"] > 1000:
-            yield f"its heartbeat is silent for {truth['silent_now_ms']} ms"
+            yield f"its heartbeat has been silent for {truth['silent_now_ms']} ms"
 
     def disk_is_good(self):
         if not self.case.disk:
             return
-        # Where its owner ended it, its disk is where it ran last.
+        # If its owner ended it, its disk is where it ran last.
         node, _ = self.watcher.ran_last()
         sums = {each: self.lab.checksum(each) for each in NODES}
         have = [each for each in NODES if sums[each] == self.journey.checksum]
         if not have:
-            yield f"THE DISK is gone: its content is at no node; images at {[each for each in NODES if sums[each]]}"
+            yield f"THE DISK is gone: no node has its content; images at {[each for each in NODES if sums[each]]}"
         elif node not in have:
             yield f"the disk at {node}, where it ran last, {'has other content' if sums[node] else 'is gone'}; the right one is at {have}"
 
     def owner_is_heard(self):
-        """Nothing that he did is undone by an agent."""
+        """No agent undoes what the owner did."""
         for call in self.calls:
             at = f"{call.time - self.journey.began:.2f} s"
             if call.verb in calls.NEVER:
@@ -183,7 +183,7 @@ class Judge:
                 yield f"an agent aborted, at {at}, its owner's {act.verb} at {call.node}: {act.said}"
 
     def steered_his(self, call, at):
-        """Only his migration made a QEMU at that node; so it was his that was under way."""
+        """Only his migration made a QEMU at that node, so the running one was his."""
         for act in self.book.acts:
             ours = any(hop.target == act.to for hop in self.journey.hops)
             if act.to and act.node == call.node and act.began < call.time < act.ended and not ours:
@@ -197,11 +197,11 @@ class Judge:
         defined = book[-1].ended
         was_source = any(hop.source == call.node and hop.began < defined for hop in self.journey.hops if hop.job_id)
         if was_source and call.node in self.watcher.alive(defined - 0.2, defined):
-            return  # its domain was still there, stopped or not: that definition is the one that the move is to remove
+            return  # its domain was still there, stopped or not: the migration must remove that definition
         yield f"an agent undefined, at {at}, what its owner had defined at {call.node} at {defined - self.journey.began:.2f} s"
 
     def words_are_true(self):
-        """Of the moves, and of what came to the targets."""
+        """The words of the moves, and of the arrivals at the targets."""
         for node, jobs in self.journey.jobs.items():
             for job in jobs:
                 result = job.get("result") or {}
@@ -224,19 +224,19 @@ class Judge:
         if says == "none":
             before, after = self.watcher.ran(since, declared), self.watcher.ran(declared, declared + DECLARED_S)
             if before and after and not self.ends_between(since, declared + DECLARED_S):
-                yield f"it says that the guest runs nowhere, and it ran on at {sorted(after)}"
+                yield f"it says that the guest runs nowhere, but it kept running at {sorted(after)}"
         elif says in ends:
             node = ends[says]
             if node not in alive:
-                yield f"it says that the guest runs at {node}, where there was no QEMU of it"
+                yield f"it says that the guest runs at {node}, which had no QEMU for it"
             elif node not in ran and ran:
-                yield f"it says that the guest runs at {node}, and it ran at {sorted(ran)}"
+                yield f"it says that the guest runs at {node}, but it ran at {sorted(ran)}"
 
     def ends_between(self, since, until):
         return any(since < act.ended < until or since < act.began < until for act in self.book.ends())
 
     def leftovers(self):
-        """A copy that is left must have been told."""
+        """A copy that is left behind must have been reported."""
         until = time.monotonic() + 10
         while time.monotonic() < until:
             left = list(self.copies_left())
@@ -255,12 +255,12 @@ class Judge:
                 self.note(f"a copy is left at {node}: {told[-1]}")
                 self.journey.remark = "a stopped copy was left, and told"
             else:
-                yield f"{node} still has a QEMU of it, in state {self.lab.state(node)}, and no job tells of it"
+                yield f"{node} still has a QEMU for it, in state {self.lab.state(node)}, and no job reports it"
         if not self.book.acts and not self.case.keeps_source and not self.journey.died_lawfully:
             yield from self.definitions_left(left)
 
     def copies_left(self):
-        """QEMUs besides the one that runs, or ran last."""
+        """QEMUs other than the one that runs, or ran last."""
         node, _ = self.watcher.ran_last()
         if self.journey.died_lawfully or self.book.ended_it():
             return
@@ -270,7 +270,7 @@ class Judge:
 
     def definitions_left(self, copies):
         node, _ = self.watcher.ran_last()
-        # A job that does not know the outcome has what is at both of its ends in its words.
+        # A job with an unknown outcome says what is at both of its ends.
         unknown = {
             end
             for hop in self.journey.hops
@@ -300,12 +300,12 @@ class Judge:
             if not hop.is_final():
                 continue
             if hop.outcome() == "INTERNAL":
-                yield f"{hop}: INTERNAL is no cause"
+                yield f"{hop}: INTERNAL is not an acceptable cause"
             if not hop.disturbed and hop.outcome() not in ("succeeded", "NOT_CONVERGING", "DEADLINE"):
-                yield f"{hop}: nothing was done to it, and it ended as {hop.outcome()}"
+                yield f"{hop}: nothing disturbed it, but it ended as {hop.outcome()}"
         first = self.journey.fired[0] if self.journey.fired else None
         hop = self.journey.hop()
         owner_first = self.case.owner and self.book.acts
         if first and first[0].kind == "abort" and first[2] == "accepted" and hop.is_final() and not owner_first:
             if hop.outcome() not in ("succeeded", "USER_ABORT", "NOT_CONVERGING", "DEADLINE"):
-                yield f"aborted first, and the cause is {hop.outcome()}"
+                yield f"the abort came first, but the cause is {hop.outcome()}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A lab of one's own, with an agent on each node, for the chaos."""
+"""A lab for the chaos, with an agent on each node."""
 import hashlib
 import json
 import os
@@ -30,7 +30,7 @@ def address(node):
 
 
 def uri(node):
-    """As its peers reach it."""
+    """The node's URI for its peers."""
     return f"qemu+tcp://{address(node)}/system"
 
 
@@ -52,7 +52,7 @@ class Agent:
             )
 
     def start(self):
-        """With the lock held."""
+        """Call it with the lock held."""
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.process = subprocess.Popen(  # pylint: disable=consider-using-with
                 [
@@ -68,7 +68,7 @@ class Agent:
             )
 
     def end(self):
-        """By SIGKILL, with the lock held. It is a child of the process that we started, and dies after that."""
+        """By SIGKILL, with the lock held. The agent is a child of the process that we started, and dies after it."""
         if not self.process:
             return
         pid = self.process.pid
@@ -76,12 +76,12 @@ class Agent:
         self.process.kill()
         self.process.wait()
         self.process = None
-        # One that nobody has reaped yet holds nothing any more.
+        # A zombie holds nothing any more.
         self.lab.wait_for(10, lambda: all(") Z " in read(f"/proc/{child}/stat") or not read(f"/proc/{child}/stat") for child in children),
                           "the agent's end")
 
     def end_status(self):
-        """None: it lives, as it should. Negative: the signal that ended it."""
+        """None: it is alive, as it should be. Negative: the signal that ended it."""
         with self.lock:
             return self.process.poll() if self.process else None
 
@@ -119,7 +119,7 @@ class Agent:
             return False
 
     def jobs(self):
-        """All that it keeps, in full."""
+        """All the jobs that it keeps, in full."""
         return [self.call("Get", job=job["id"])["job"] for job in self.call("List")["jobs"]]
 
 
@@ -161,7 +161,7 @@ class Lab:
                 text=True,
                 timeout=timeout,
                 check=False,
-                start_new_session=True,  # else it looks for a terminal to ask for passwords on
+                start_new_session=True,  # otherwise it looks for a terminal to ask for passwords
             )
         except subprocess.TimeoutExpired:
             return False, f"no answer within {timeout} s"
@@ -184,7 +184,7 @@ class Lab:
         self.watcher.start()
 
     def log_calls(self, node):
-        """Its libvirtd is to note what it is asked."""
+        """Makes its libvirtd log the calls that it gets."""
         path = os.path.join(self.path(node), "etc-libvirt", "libvirtd.conf")
         with open(path, encoding="utf-8") as file:
             lines = file.readlines()
@@ -219,7 +219,7 @@ class Lab:
     # --- the nodes ---
 
     def qemu_processes(self, node):
-        """Command lines of the QEMUs on a node, but not those that libvirt probes capabilities with."""
+        """Command lines of the QEMUs on a node, except those that libvirt uses to probe capabilities."""
         found = self.run("exec", node, "pgrep", "-a", "qemu-system", check=False).splitlines()
         return [line for line in found if "-name guest=" in line]
 
@@ -233,7 +233,7 @@ class Lab:
         )
 
     def state(self, node):
-        """Of the guest: libvirt's word and reason, or "absent", or "unknown (…)"."""
+        """The guest's state there: libvirt's word and reason, or "absent", or "unknown (…)"."""
         done, said = self.virsh(node, "domstate", "--reason", GUEST)
         if done:
             return said.splitlines()[0] if said else "unknown"
@@ -254,7 +254,7 @@ class Lab:
         return os.path.join(self.path(node), "lib-libvirt", "images", f"{GUEST}.img")
 
     def write_image(self, node):
-        """New content, in the file that is there if there is one; returns its checksum."""
+        """Writes new content, into the existing file if there is one; returns its checksum."""
         data = os.urandom(IMAGE_BYTES)
         with open(self.image(node), "r+b" if os.path.exists(self.image(node)) else "wb") as file:
             file.write(data)
@@ -263,7 +263,7 @@ class Lab:
         return hashlib.sha256(data).hexdigest()
 
     def empty_image(self, node):
-        """Of the right size, if none is there: one that an agent has made is not touched."""
+        """Creates one of the right size if there is none: one that an agent has made is not touched."""
         if not os.path.exists(self.image(node)):
             with open(self.image(node), "wb") as file:
                 file.truncate(IMAGE_BYTES)
@@ -282,7 +282,7 @@ class Lab:
         return self.virsh(node, "list", "--name", timeout=5)[0]
 
     def clean(self):
-        """As if nothing had been: all libvirtds up, no guest, no image, the links whole."""
+        """A clean slate: all libvirtds up, no guest, no image, all links up."""
         self.run("heal", check=False)
         for node in NODES:
             self.run("libvirtd", node, "resume", check=False)
@@ -303,7 +303,7 @@ class Lab:
         self.run("guest-rm", GUEST, check=False)
 
     def forget_domain(self, node):
-        """A libvirtd that was killed while it started a QEMU shows a domain that cannot even be destroyed (see known-faults)."""
+        """A libvirtd that was killed while it started a QEMU shows a domain that cannot be destroyed (see known-faults)."""
         self.run("libvirtd", node, "kill", check=False)
         path = os.path.join(self.path(node), "run", "libvirt", "qemu", f"{GUEST}.xml")
         if os.path.exists(path):
@@ -314,7 +314,7 @@ class Lab:
         return os.path.join(self.path(node), "log-libvirt", "qemu", f"{GUEST}.log")
 
     def log(self, node):
-        """What QEMU, and libvirt for it, said of the guest there."""
+        """The log of QEMU, and of libvirt about it, for the guest there."""
         try:
             with open(self.log_path(node), encoding="utf-8", errors="replace") as file:
                 return file.read()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""An owner, or an operator, with virsh; and the book of what they did."""
+"""An owner, or an operator, with virsh; and a record of what they did."""
 import os
 import re
 import time
@@ -10,7 +10,7 @@ from lab import GUEST, uri
 
 VIRSH_S = 45  # libvirt itself waits 30 s for another job to end
 MIGRATE_S = 20
-SANE_S = 5  # for so long he waits until it runs nowhere, before he starts it
+SANE_S = 5  # how long he waits until it runs nowhere, before he starts it
 
 
 @dataclass
@@ -47,24 +47,24 @@ class Book:
         return [act for act in self.acts if act.done and act.verb in verbs]
 
     def ended_it(self):
-        """The act after which it runs nowhere, by its owner's will. To destroy an old copy is none."""
+        """The act after which it runs nowhere, by its owner's will. Destroying an old copy does not count."""
         ends = self.ends()
         begins = [act.ended for act in self.done("start", "restore")]
         return ends[-1] if ends and not any(begun > ends[-1].ended for begun in begins) else None
 
     def ends(self):
-        """What ended it where it ran."""
+        """The acts that ended it where it ran."""
         acts = self.done("destroy", "managedsave", "save")
         return [act for act in acts if self.lab.watcher.ran_last(before=act.began)[0] == act.node]
 
     def boots(self):
-        """Starts from nothing. One after a managed save goes on where that was."""
+        """Cold starts. A start after a managed save continues from it."""
         saves = self.done("managedsave")
         return [act for act in self.done("start") if not any(save.ended < act.began for save in saves)]
 
 
 class Owner:
-    """One who does what a case says that he does."""
+    """Does what the case has drawn for the owner."""
 
     def __init__(self, journey):
         self.journey, self.lab, self.plan = journey, journey.lab, journey.case.owner
@@ -72,7 +72,7 @@ class Owner:
         self.hop = journey.case.hops[journey.case.struck]
 
     def here(self):
-        """Where he believes that it is."""
+        """Where he believes it to be."""
         nodes = self.lab.watcher.nodes_now()
         node, _ = self.lab.watcher.ran_last()
         if node not in nodes and len(nodes) == 1:
@@ -99,7 +99,7 @@ class Owner:
         self.book.do(self.here(), "destroy", GUEST)
 
     def start_where_it_was(self, node):
-        """He would not start a second one."""
+        """He would not start a second copy."""
         until = time.monotonic() + SANE_S
         while self.lab.watcher.nodes_now():
             if time.monotonic() > until:
@@ -114,7 +114,7 @@ class Owner:
             self.start_where_it_was(node)
 
     def do_failed_start(self):
-        """He turns it off, changes its definition, and the start fails for that."""
+        """He powers it off, breaks its definition, and the start fails."""
         node = self.here()
         if not self.book.do(node, "destroy", GUEST):
             return
@@ -162,14 +162,14 @@ class Owner:
         here = self.here()
         third = next(node for node in NODES if node not in (self.hop.source, self.hop.target))
         to = self.hop.source if self.plan.home and here != self.hop.source or here == third else third
-        options = ["--live", "--p2p", "--bandwidth", "32"]  # MiB/s: so that it can be met
+        options = ["--live", "--p2p", "--bandwidth", "32"]  # MiB/s: slow enough to be disturbed
         if self.plan.persistent:
             options += ["--persistent", "--undefinesource"]
         if self.journey.case.disk:
             self.lab.empty_image(to)
             options.append("--copy-storage-all")
         if not self.book.do(here, "migrate", *options, GUEST, uri(to), to=to, timeout=MIGRATE_S):
-            # A guest that writes faster than that never arrives: he gives it up. It goes on without its virsh.
+            # A guest that writes faster than that never arrives: he gives up. The migration outlives its virsh, so he aborts it.
             ours = any(hop.target == to and not hop.is_final() and not hop.tells("nothing was begun") for hop in self.journey.hops)
             if to in self.lab.watcher.nodes_now() and "no answer" in self.book.acts[-1].said and not ours:
                 self.book.do(here, "domjobabort", GUEST)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Where the guest runs, all the time, by what the kernel says of its QEMUs' virtual CPUs.
+"""Where the guest runs at any time, from what the kernel says about its QEMUs' virtual CPUs.
 
-No libvirtd is asked: that may be stopped, dead or wrong. Each QEMU has a thread for its CPU. While the guest runs, its
-heartbeat alone costs that thread a hundredth of its time; when the guest is stopped, the thread does not run at all. So a
-copy runs if its thread has got time since the look before. Only when a QEMU is made its CPU is busy for a moment: no migration
-is so quick that what had come would run by then.
+No libvirtd is asked, because it may be stopped, dead or wrong. Each QEMU has a thread for its virtual CPU. While the guest
+runs, its heartbeat alone costs that thread a hundredth of its time; when the guest is stopped, the thread does not run at all.
+So a copy runs if its thread has got CPU time since the last look. A new QEMU's CPU is busy for a moment, but no migration is so
+quick that an arriving guest would already run by then.
 """
 import collections
 import os
@@ -12,7 +12,7 @@ import threading
 import time
 
 INTERVAL_S = 0.04
-RUNS_NS = 100000  # a stopped one has none; this is far below what a running one takes
+RUNS_NS = 100000  # a stopped one takes none; this is far below what a running one takes
 MADE_S = 0.5
 ENDING_S = 0.4
 TWO_IN_A_ROW = 3  # a switch from one to another falls into one interval
@@ -33,9 +33,9 @@ class Watcher(threading.Thread):
         super().__init__(daemon=True)
         self.inits = {node: int(read(os.path.join(directory, f"node-{node}", "init.pid")).split()[0]) for node in nodes}
         self.mark = f"guest={guest},"
-        self.cpus = {}  # (node, pid): path of what its CPU's thread has got, or None as long as there is none
+        self.cpus = {}  # (node, pid): path of its CPU thread's schedstat, or None while there is no such thread
         self.got_ns = {}
-        self.since = {}  # when its CPU was seen first
+        self.since = {}  # when its CPU thread was first seen
         self.samples = []
         self.stopping = threading.Event()
 
@@ -48,7 +48,7 @@ class Watcher(threading.Thread):
         self.join()
 
     def begin(self):
-        """Forgets what was before."""
+        """Forgets everything seen before."""
         self.samples = []
 
     def find(self, node):
@@ -63,7 +63,7 @@ class Watcher(threading.Thread):
                 yield key
 
     def got(self, key):
-        """How long its CPU has run, in ns."""
+        """How long its CPU thread has run, in ns."""
         pid = key[1]
         if not self.cpus[key]:
             try:
@@ -95,7 +95,7 @@ class Watcher(threading.Thread):
             self.since.pop(key, None)
         self.samples.append(Sample(now, frozenset(alive), frozenset(ran)))
 
-    # --- what was seen; times are of the epoch, in seconds ---
+    # --- what was seen; times in seconds since the epoch ---
 
     def two(self):
         """When two copies ran at once: (from, until, nodes)."""
@@ -103,7 +103,7 @@ class Watcher(threading.Thread):
         samples = list(self.samples)
         end = {key: sample.time for sample in samples for key in sample.alive}  # when each was seen last
         for sample in samples:
-            # One that is being ended runs no guest, but its CPU's thread has something to do yet.
+            # A QEMU that is being ended runs no guest, but its CPU thread still has work.
             stay = {key for key in sample.ran if end[key] > sample.time + ENDING_S or end[key] == samples[-1].time}
             if len(stay) < 2:
                 row = 0
@@ -119,11 +119,11 @@ class Watcher(threading.Thread):
         return found
 
     def ran(self, since, until):
-        """Nodes where it ran at some time in between."""
+        """Nodes where it ran at any time in between."""
         return {node for sample in list(self.samples) if since <= sample.time <= until for node, _ in sample.ran}
 
     def alive(self, since, until):
-        """Nodes that had a QEMU of it at some time in between."""
+        """Nodes that had a QEMU for it at any time in between."""
         return {node for sample in list(self.samples) if since <= sample.time <= until for node, _ in sample.alive}
 
     def ran_last(self, before=None):
@@ -139,7 +139,7 @@ class Watcher(threading.Thread):
         return node in self.ran(since, time.time())
 
     def runs_at(self, node):
-        """There and nowhere else, just now."""
+        """It runs there and nowhere else, just now."""
         last = self.samples[-3:]
         return len(last) == 3 and all({where for where, _ in sample.ran} == {node} for sample in last)
 
@@ -147,7 +147,7 @@ class Watcher(threading.Thread):
         return any(sample.ran for sample in self.samples[-5:])
 
     def nodes_now(self):
-        """Nodes that have a QEMU of it."""
+        """Nodes that have a QEMU for it."""
         return {node for node, _ in self.samples[-1].alive} if self.samples else set()
 
     @staticmethod

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
-# handoffd on the lab's nodes, for tests. Needs lib/tap.sh and a lab that is up; the programs come from
-# HANDOFFD and HANDOFFCTL, else from the checkout's build directory.
+# handoffd on the lab's nodes, for tests. Needs lib/tap.sh and a lab that is up. The programs are those in HANDOFFD and
+# HANDOFFCTL, or in the checkout's build directory.
 
 HANDOFFD=${HANDOFFD:-$TAP_HOME/../../build/agent/handoffd}
 HANDOFFCTL=${HANDOFFCTL:-$TAP_HOME/../../build/agent/ctl/handoffctl}
@@ -9,7 +9,7 @@ declare -A agent_pid
 
 agent_dir() { printf '%s/agent-%s' "$LAB_DIR" "$1"; }
 
-# agent_configure NODE [LINE...]: the lines go into [Agent]; each other node of the lab is a target, node-b and so on
+# agent_configure NODE [LINE...]: puts the lines into [Agent]; every other node of the lab is a target, node-b and so on
 agent_configure() {
     local dir peer
     dir=$(agent_dir "$1")
@@ -23,7 +23,7 @@ agent_configure() {
     } >"$dir/conf"
 }
 
-# agent_start NODE [WRAPPER...]: state is kept over an agent_end. A wrapper is a program that runs the rest of its arguments
+# agent_start NODE [WRAPPER...]: keeps the state from before an agent_end. A wrapper is a program that runs its other arguments
 agent_start() {
     local dir
     dir=$(agent_dir "$1")
@@ -32,23 +32,23 @@ agent_start() {
     "$LAB" exec "$1" "${@:2}" "$HANDOFFD" --config "$dir/conf" --socket "$dir/socket" --state-dir "$dir/state" \
         >>"$dir/log" 2>&1 &
     agent_pid[$1]=$!
-    wait_until 10 agent_answers "$1" || { cat "$dir/log"; bail "handoffd on node $1 does not start"; }
+    wait_until 10 agent_answers "$1" || { cat "$dir/log"; bail "handoffd did not start on node $1"; }
 }
 
 agent_answers() { [[ $(ctl "$1" -j node 2>/dev/null | jq .libvirt_reachable) == true ]]; }
 
-# agent_signal NODE SIGNAL: to the program itself, whose pid lab exec is
+# agent_signal NODE SIGNAL: to the agent; lab exec passes it on
 agent_signal() { kill "-$2" "${agent_pid[$1]}"; }
 
 # shellcheck disable=SC2034  # agent_status is for the caller
-# agent_end NODE SIGNAL: and waits for its end; leaves its status in agent_status. Not for a subshell.
+# agent_end NODE SIGNAL: sends the signal, waits for the agent to exit, puts its status in agent_status. Not for a subshell.
 agent_end() {
     agent_status=0
     agent_signal "$1" "$2"
     wait "${agent_pid[$1]}" 2>/dev/null || agent_status=$?
 }
 
-# ctl NODE ARGUMENTS...: handoffctl to the agent of a node
+# ctl NODE ARGUMENTS...: runs handoffctl against the node's agent
 ctl() {
     local node=$1
     shift
@@ -66,5 +66,5 @@ job_is_over() { # job_is_over NODE JOB, for wait_until
     [[ $(job "$1" "$2" .phase) == @(succeeded|failed|aborted) ]]
 }
 
-# job_end NODE JOB: phase, cause or "-", and where it says that the guest runs
+# job_end NODE JOB: phase, cause or "-", and where the job says that the guest runs
 job_end() { job "$1" "$2" '[.phase, .failure.cause // "-", .result.running_at] | join(" ")'; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
-# What every part of the lab needs: names, messages, processes, the helpers.
+# For every part of the lab: names, messages, processes, the helpers.
 
 : "${LAB_DIR:=${XDG_RUNTIME_DIR:-/tmp}/handoffd-lab-$UID-$(sha256sum <<<"$LAB_REPO" | cut -c1-8)}"
 LAB_DIR=$(realpath -m -- "$LAB_DIR")
@@ -19,21 +19,21 @@ need_commands() {
         [[ -n $(type -P "$command") ]] || missing+=("$command")
     done
     ((${#missing[@]} == 0)) ||
-        die "missing commands: ${missing[*]}; install the packages of tests/lab/packages"
+        die "missing commands: ${missing[*]}; install the packages listed in tests/lab/packages"
 }
 
-# A pid alone may be somebody else's by now; with its start time it is not.
+# A pid may have been reused; together with its start time it is unique.
 # Field 22 of stat; the name in field 2 may contain anything.
 start_time_of() {
     local stat
     { read -r -d '' stat <"/proc/$1/stat"; } 2>/dev/null || [[ -n ${stat:-} ]] || return 1
     read -r -a stat <<<"${stat##*) }"
-    # shellcheck disable=SC2128  # a zombie has ended, whoever forgot to reap it
+    # shellcheck disable=SC2128  # a zombie has ended, even if nobody reaped it
     [[ $stat != Z ]] || return 1
     printf '%s\n' "${stat[19]}"
 }
 
-# FILE holds "PID STARTTIME"; prints the pid if that very process lives.
+# live_pid FILE: FILE holds "PID STARTTIME"; prints the pid if that very process is alive
 live_pid() {
     local pid started
     read -r pid started 2>/dev/null <"$1" || return 1
@@ -51,20 +51,20 @@ wait_for() {
     done
 }
 
-# One `up` or `down` at a time. The lock is the directory itself, so that
-# nothing is left of it; hence the check that it still is that directory.
+# One `up` or `down` at a time. The lock is the directory itself, so that no
+# lock file is left behind; hence the check that it is still that directory.
 lock_lab() {
     while :; do
         mkdir -p -- "$(dirname "$LAB_DIR")"
-        mkdir -m 700 -- "$LAB_DIR" 2>/dev/null || [[ -d $LAB_DIR ]] || die "cannot make $LAB_DIR"
+        mkdir -m 700 -- "$LAB_DIR" 2>/dev/null || [[ -d $LAB_DIR ]] || die "could not create $LAB_DIR"
         exec 9<"$LAB_DIR"
         flock -w 120 9 || die "another lab up or down has held $LAB_DIR for 120 s"
         [[ ! /proc/self/fd/9 -ef $LAB_DIR ]] || return 0
     done
 }
 
-# Meson's helpers, else our own: a fresh clone has no build directory. They
-# are copied, so that a rebuild cannot pull them from under a running lab.
+# Meson's helpers, or our own, because a fresh clone has no build directory. They
+# are copied, so that a rebuild cannot change them under a running lab.
 install_helpers() {
     local build=${LAB_BUILD:-$LAB_REPO/build/tests/lab} helper
     mkdir -p "$LAB_BIN"
@@ -85,11 +85,11 @@ compile_helper() {
         "$cc" "${flags[@]}" "-Wl,-T,$LAB_HOME/guest/guest.ld" -o "$LAB_BIN/$1" "$LAB_HOME/guest/guest.c"
     else
         "$cc" -D_GNU_SOURCE -O2 -Wall -Wextra -o "$LAB_BIN/$1" "$LAB_HOME/$1.c"
-    fi || die "cannot compile $1"
+    fi || die "could not compile $1"
 }
 
 lab_is_up() { live_pid "$LAB_DIR/init.pid" >/dev/null; }
-need_lab() { lab_is_up || die "the lab is not up ($LAB_DIR); lab up brings it up"; }
+need_lab() { lab_is_up || die "the lab is not up ($LAB_DIR); run lab up"; }
 
 nodes_up() {
     local node
@@ -100,7 +100,7 @@ nodes_up() {
 
 need_node() {
     need_lab
-    [[ $1 == [a-e] && -d $LAB_DIR/node-$1 ]] || usage_error "there is no node '$1'"
+    [[ $1 == [a-e] && -d $LAB_DIR/node-$1 ]] || usage_error "no such node: '$1'"
 }
 
 node_pid() {
@@ -115,25 +115,25 @@ node_address() {
 
 node_uri() { printf 'qemu+unix:///system?socket=%s/node-%s/run/libvirt/libvirt-sock\n' "$LAB_DIR" "$1"; }
 
-# The same text gives the same UUID, a different one another.
+# The same text always gives the same UUID.
 uuid_of() {
     local hex
     hex=$(md5sum <<<"$1")
     printf '%s-%s-4%s-8%s-%s\n' "${hex:0:8}" "${hex:8:4}" "${hex:13:3}" "${hex:17:3}" "${hex:20:12}"
 }
 
-# Runs a command in some namespaces of a node: in_node NODE KINDS COMMAND...
+# in_node NODE KINDS COMMAND...: runs a command in some namespaces of a node
 in_node() {
     local pid
     pid=$(node_pid "$1")
     "$LAB_BIN/lab-ns" enter -n "$2" "$pid" "${@:3}"
 }
 
-# A hung libvirtd must not hang the lab.
-# In a session of its own: with a terminal, virsh starts polkit's agent on it, which complains on stderr.
+# Bounded, because a hung libvirtd must not hang the lab. In a session of its own: on a terminal virsh starts polkit's
+# agent, which complains on stderr.
 node_virsh() { setsid --wait timeout "${LAB_VIRSH_TIMEOUT_S:-10}" virsh -q -c "$(node_uri "$1")" "${@:2}"; }
 
-# A process that lives as long as the lab, in a node's network namespace.
+# start_recorder NODE_PID ARGUMENTS...: it lives as long as the lab, in the node's network namespace
 start_recorder() {
     local lab_pid node_pid=$1
     lab_pid=$(live_pid "$LAB_DIR/init.pid")

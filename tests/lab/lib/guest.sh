@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
-# Guests: bare metal (guest/guest.c), serial port to a file that all nodes share.
+# Guests: bare metal (guest/guest.c), with the serial port in a file that all nodes share.
 
-check_name() { [[ ${1:-} =~ ^[A-Za-z0-9][A-Za-z0-9_.-]{0,40}$ ]] || usage_error "not a guest's name: '${1:-}'"; }
+check_name() { [[ ${1:-} =~ ^[A-Za-z0-9][A-Za-z0-9_.-]{0,40}$ ]] || usage_error "not a valid guest name: '${1:-}'"; }
 
 need_guest() {
     check_name "$1"
     need_lab
-    [[ -d $LAB_DIR/guests/$1 ]] || usage_error "there is no guest '$1'"
+    [[ -d $LAB_DIR/guests/$1 ]] || usage_error "no such guest: '$1'"
 }
 
 print_domain_xml() {
@@ -70,12 +70,12 @@ verb_guest() {
     done
     need_node "$node"
     [[ -n $phases ]] || phases=$ws/$rate
-    [[ $phases =~ ^[0-9]+/[0-9]+(:[0-9]+)?(,[0-9]+/[0-9]+:[0-9]+)*$ ]] || usage_error "not phases: '$phases'"
-    [[ $memory$fill$sweep$work =~ ^[0-9]+$ ]] || usage_error "sizes and rates are whole MiB, --work is a whole number"
-    [[ -z $end || $end =~ ^(poweroff|reboot|crash):[0-9]+$ ]] || usage_error "not an end: '$end'"
+    [[ $phases =~ ^[0-9]+/[0-9]+(:[0-9]+)?(,[0-9]+/[0-9]+:[0-9]+)*$ ]] || usage_error "not a list of phases: '$phases'"
+    [[ $memory$fill$sweep$work =~ ^[0-9]+$ ]] || usage_error "sizes and rates are in whole MiB; --work takes a whole number"
+    [[ -z $end || $end =~ ^(poweroff|reboot|crash):[0-9]+$ ]] || usage_error "--end takes poweroff, reboot or crash, and seconds, as in poweroff:5; not '$end'"
     [[ $end != reboot:* ]] || on_reboot=restart
     [[ $end != crash:* ]] || devices+="<panic model='isa'/>"
-    ((memory >= 8)) || usage_error "a guest needs 8 MiB"
+    ((memory >= 8)) || usage_error "a guest needs at least 8 MiB"
     [[ -n $uuid ]] || uuid=$(uuid_of "$LAB_DIR/guest/$name")
 
     dir=$LAB_DIR/guests/$name
@@ -87,23 +87,23 @@ verb_guest() {
         printf '%s\n' "$xml"
         return
     fi
-    [[ ! -e $dir ]] || die "there is a guest '$name' already; lab guest-rm $name ends it"
+    [[ ! -e $dir ]] || die "guest '$name' exists already; lab guest-rm $name removes it"
     mkdir -p "$dir"
     : >"$dir/serial"
     printf '%s\n' "$xml" >"$dir/domain.xml"
     start_recorder "$(live_pid "$LAB_DIR/init.pid")" serial "$dir/serial" "$dir/growth.log"
-    wait_for 5 test -e "$dir/growth.log" || die "the recorder does not start; see $LAB_DIR/recorder.log"
+    wait_for 5 test -e "$dir/growth.log" || die "the recorder did not start; see $LAB_DIR/recorder.log"
 
     if [[ $kind == transient ]]; then
         LAB_VIRSH_TIMEOUT_S=30 node_virsh "$node" create "$dir/domain.xml" >/dev/null
     else
         node_virsh "$node" define "$dir/domain.xml" >/dev/null &&
             LAB_VIRSH_TIMEOUT_S=30 node_virsh "$node" start "$name" >/dev/null
-    fi || guest_failed "$node" "$name" "does not start"
+    fi || guest_failed "$node" "$name" "did not start"
     # 10 s, and 1 s per GiB that it fills
-    wait_for $((10 + memory / 1024)) guest_talks "$name" || guest_failed "$node" "$name" "says nothing"
-    ! grep -a '^!' "$dir/serial" >&2 || guest_failed "$node" "$name" "has a problem"
-    now_us >"$dir/mark" # filling its memory was silent, and is not to count
+    wait_for $((10 + memory / 1024)) guest_talks "$name" || guest_failed "$node" "$name" "is silent"
+    ! grep -a '^!' "$dir/serial" >&2 || guest_failed "$node" "$name" "reports a problem"
+    now_us >"$dir/mark" # the silence while it filled its memory does not count
 }
 
 guest_failed() {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
-# Did limits hold? By what went over the wire, and by what the records say. Needs lib/tap.sh.
+# Did the limits hold, by the bytes on the wire and by the records? Needs lib/tap.sh.
 
-# bytes/s over each two seconds of a time, one a line; they slide by a tenth
+# bytes/s over a two-second window that slides by a tenth of a second; one per line
 rates_on_the_wire() { # rates_on_the_wire SINCE UNTIL, in µs
     awk -v since="$1" -v until="$2" '
         $1 >= since && $1 <= until { last = int(($1 - since) / 100000); sent[last] = $2 }
@@ -12,7 +12,7 @@ rates_on_the_wire() { # rates_on_the_wire SINCE UNTIL, in µs
         }' "$LAB_DIR/wire/ab.log"
 }
 
-# How many of the jobs ran at once, at most.
+# The most jobs that ran at the same time.
 most_at_once() {
     jq -s '[.[].job | [.started_usec_realtime, 1], [.finished_usec_realtime, -1]] | sort
         | reduce .[] as [$at, $step] ({now: 0, most: 0}; .now += $step | .most = ([.most, .now] | max)) | .most'

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
-# Links: a veth pair between each two nodes, made inside their namespaces, so
-# that nothing of it has a name outside. On node a the device to b is "to-b".
+# Links: a veth pair between every two nodes, created inside their namespaces,
+# so that it is invisible outside. On node a the device to b is "to-b".
 
 NOBODY=02:00:00:00:00:00
 
-# The pairs that a verb is about: the two given, else all.
+# pairs [ONE TWO]: the pairs that a verb applies to: the given one, or all
 pairs() {
     local nodes i j
     if (($# == 2)); then
@@ -20,7 +20,7 @@ pairs() {
             done
         done
     else
-        usage_error "a link has two nodes"
+        usage_error "a link needs two nodes"
     fi
 }
 
@@ -40,7 +40,7 @@ connect_nodes() {
     done < <(pairs)
 }
 
-# both_ends ONE TWO COMMAND...: DEV in the command is the device there
+# both_ends ONE TWO COMMAND...: runs it on both nodes; DEV in it stands for the device there
 both_ends() {
     local one=$1 two=$2
     shift 2
@@ -61,7 +61,7 @@ verb_link() {
     (($# == 1 || $# == 3)) || usage_error "link needs a rate"
     need_lab
     while read -r one two; do
-        shape "$one" "$two" "$rate" || usage_error "tc does not take the rate '$rate'"
+        shape "$one" "$two" "$rate" || usage_error "tc does not accept the rate '$rate'"
         printf '%s\n' "$rate" >"$LAB_DIR/wire/$one$two.rate"
     done < <(pairs "${@:2}")
 }
@@ -75,8 +75,8 @@ verb_cut() {
     need_lab
     while read -r one two; do
         if [[ -n $silent ]]; then
-            # Frames go out to an address that nobody has. A qdisc that drops them would tell the sender's TCP, which takes that for
-            # congestion here, and has been seen to give a connection up within seconds.
+            # Frames go out to an address that nobody has. If a qdisc dropped them, the sender's TCP would know, take that for local
+            # congestion, and has been seen to give up a connection within seconds.
             in_node "$one" n ip neigh replace "$(node_address "$two")" lladdr "$NOBODY" nud permanent dev "to-$two"
             in_node "$two" n ip neigh replace "$(node_address "$one")" lladdr "$NOBODY" nud permanent dev "to-$one"
         else
@@ -107,9 +107,9 @@ print_links() {
     done < <(pairs)
 }
 
-# A migration stream that goes through here can be broken while the link is fine: with `forward a 49300 b` the migrate
-# URI is tcp://10.77.0.1:49300, and b's QEMU listens at 49300. libvirt's own words go through `forward a 16600 b 16509`, by the
-# URI qemu+tcp://10.77.0.1:16600/system.
+# A migration stream that goes through the forwarder can be broken while the link is fine: with `forward a 49300 b` the
+# migrate URI is tcp://10.77.0.1:49300, and b's QEMU listens at 49300. libvirt's own connection goes through `forward a
+# 16600 b 16509`, with the URI qemu+tcp://10.77.0.1:16600/system.
 verb_forward() {
     local dir pid
     (($# == 3 || $# == 4)) || usage_error "forward needs a node, a port and the node to forward to"
@@ -121,7 +121,7 @@ verb_forward() {
     pid=$(node_pid "$1")
     "$LAB_BIN/lab-ns" enter -d "$dir/forward.log" "$pid" \
         "$LAB_BIN/lab-forward" /run/lab-forward.pid "$(node_address "$1")" "$2" "$(node_address "$3")" "${4:-$2}"
-    wait_for 5 test -e "$dir/run/lab-forward.pid" || die "the forwarder does not start; see $dir/forward.log"
+    wait_for 5 test -e "$dir/run/lab-forward.pid" || die "the forwarder did not start; see $dir/forward.log"
 }
 
 forward_signal() { in_node "$1" pm kill "-$2" "$(cat "$LAB_DIR/node-$1/run/lab-forward.pid")"; }
@@ -134,7 +134,7 @@ forward_end() {
 
 need_forward() {
     need_node "$1"
-    [[ -e $LAB_DIR/node-$1/run/lab-forward.pid ]] || usage_error "no forwarder runs on node $1"
+    [[ -e $LAB_DIR/node-$1/run/lab-forward.pid ]] || usage_error "no forwarder is running on node $1"
 }
 
 verb_break() {
@@ -143,10 +143,10 @@ verb_break() {
     forward_signal "$1" USR1
 }
 
-# What one end has said is not heard by the other, and the connection stays: who waits for the answer goes on waiting.
+# What one end sends does not reach the other, and the connection stays up: whoever waits for an answer keeps waiting.
 verb_hold() {
     local bits
-    (($# == 2)) || usage_error "hold needs a node and what to hold"
+    (($# == 2)) || usage_error "hold needs a node and what to hold back"
     need_forward "$1"
     case $2 in
     nothing) bits=0 ;;
@@ -154,7 +154,7 @@ verb_hold() {
     answers) bits=2 ;;
     all) bits=3 ;;
     later) bits=4 ;;
-    *) usage_error "hold cannot hold '$2'" ;;
+    *) usage_error "hold takes requests, answers, all, nothing or later; not '$2'" ;;
     esac
     forward_signal "$1" "RTMIN+$bits"
 }

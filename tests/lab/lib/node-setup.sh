@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# First process of a node, in its new namespaces: mounts, then becomes its init.
+# First process of a node, in its new namespaces: does the mounts, then becomes the node's init.
 # Usage: node-setup.sh LAB_DIR NODE REPO
 set -euo pipefail
 
 lab_dir=$1 node=$2 repo=$3
 dir=$lab_dir/node-$node
 
-# /proc is the outer one still, so this is our pid as seen from outside.
+# /proc is still the outer one, so this is our pid as seen from outside.
 read -r -d '' stat </proc/self/stat || true
 outside_pid=${stat%% *}
 read -r -a fields <<<"${stat##*) }"
@@ -16,13 +16,13 @@ started=${fields[19]}
 mount --make-rprivate /
 hostname "lab-$node"
 
-# What lies below a directory that is about to be covered (a LAB_DIR under
-# /run, a checkout under /var/lib) is brought back to its place afterwards.
+# LAB_DIR may be under /run and the checkout under /var/lib, which are about to
+# be covered: both are mounted back in their places afterwards.
 exec 7<"$lab_dir" 8<"$repo"
 
 for pair in etc-libvirt:/etc/libvirt lib-libvirt:/var/lib/libvirt log-libvirt:/var/log/libvirt \
     cache-libvirt:/var/cache/libvirt passwd:/etc/passwd group:/etc/group hosts:/etc/hosts; do
-    # libvirt's packages leave it to libvirtd to make some of these
+    # libvirt's packages leave some of these for libvirtd to create
     if [[ ! -e ${pair#*:} && -d $dir/${pair%%:*} ]]; then
         mkdir -p "${pair#*:}"
     elif [[ ! -e ${pair#*:} ]]; then

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
-# Nodes: bringing them up, ending them, running things on them.
+# Nodes: bringing them up, taking them down, running commands on them.
 
-# What a long socket path would break is hard to recognize later: sun_path has
-# 108 bytes.
+# A socket path that is too long fails later in ways that are hard to recognize:
+# sun_path has 108 bytes.
 check_lab_dir() {
     ((${#LAB_DIR} <= 70)) || die "LAB_DIR is too long for Unix sockets below it (${#LAB_DIR} > 70): $LAB_DIR"
-    [[ $LAB_DIR != *[[:space:]\'\"\&\<\>\?]* ]] || die "LAB_DIR has a character that URIs or XML would have to quote: $LAB_DIR"
+    [[ $LAB_DIR != *[[:space:]\'\"\&\<\>\?]* ]] || die "LAB_DIR has a character that needs quoting in URIs or XML: $LAB_DIR"
     [[ -f $LAB_DIR/.handoffd-lab || ! -e $LAB_DIR || -z $(ls -A "$LAB_DIR") ]] ||
-        die "$LAB_DIR is not a lab's directory, and not empty"
+        die "$LAB_DIR is not empty, and not a lab's directory"
     [[ ! -e $LAB_DIR || -O $LAB_DIR ]] || die "$LAB_DIR belongs to another user"
 }
 
@@ -36,7 +36,7 @@ namespaces = []
 seccomp_sandbox = 0
 stdio_handler = "file"
 TEXT
-    # libvirt's QEMU driver insists on these, which libvirt-daemon-system adds
+    # libvirt's QEMU driver needs these users and groups; libvirt-daemon-system adds them
     cat /etc/passwd >"$dir/passwd"
     cat /etc/group >"$dir/group"
     grep -q ^libvirt-qemu: "$dir/passwd" || printf 'libvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin\n' >>"$dir/passwd"
@@ -74,7 +74,7 @@ libvirtd_explain() {
     local dir=$LAB_DIR/node-$1
     say "node $1: libvirtd $2. The end of its logs:"
     tail -n 15 "$dir/libvirtd.out" "$dir/log-libvirt/libvirtd.log" >&2 2>/dev/null || true
-    die "hint: are the packages of tests/lab/packages installed, and may this user make namespaces?"
+    die "hint: are the packages listed in tests/lab/packages installed, and may this user create namespaces?"
 }
 
 libvirtd_launch() {
@@ -90,13 +90,13 @@ libvirtd_start() {
 
 libvirtd_signal() {
     local pid
-    pid=$(libvirtd_pid "$1") || die "no libvirtd runs on node $1"
-    in_node "$1" pm kill "-$2" "$pid" || die "no libvirtd runs on node $1"
+    pid=$(libvirtd_pid "$1") || die "libvirtd is not running on node $1"
+    in_node "$1" pm kill "-$2" "$pid" || die "libvirtd is not running on node $1"
 }
 
 libvirtd_gone() { ! libvirtd_alive "$1"; }
 
-owner_lives() { [[ -z $LAB_OWNER || -d /proc/$LAB_OWNER ]] || die "the owner, process $LAB_OWNER, is gone"; }
+owner_lives() { [[ -z $LAB_OWNER || -d /proc/$LAB_OWNER ]] || die "the owner, process $LAB_OWNER, has ended"; }
 
 give_up() {
     trap - EXIT
@@ -104,7 +104,7 @@ give_up() {
     exit "$1"
 }
 
-# wanted_nodes 3, or wanted_nodes a,b,c: their names, in order; nothing, if that is neither.
+# wanted_nodes 3, or wanted_nodes a,b,c: their names, in order; prints nothing for anything else
 wanted_nodes() {
     local name
     if [[ $1 == [2-5] ]]; then
@@ -125,24 +125,24 @@ verb_up() {
         --owner) LAB_OWNER=${2:?}; shift 2 ;;
         --nodes)
             mapfile -t nodes < <(wanted_nodes "${2:?}")
-            ((${#nodes[@]} >= 2)) || usage_error "--nodes takes 2 to 5, or names of a to e such as a,b,c; not '$2'"
+            ((${#nodes[@]} >= 2)) || usage_error "--nodes takes 2 to 5, or names from a to e such as a,b,c; not '$2'"
             shift 2
             ;;
         *) usage_error "unknown option $1" ;;
         esac
     done
-    [[ -z $LAB_OWNER || -d /proc/$LAB_OWNER ]] || usage_error "--owner: there is no process $LAB_OWNER"
-    ((EUID == 0)) || die "making namespaces and network links takes root: run it with sudo"
+    [[ -z $LAB_OWNER || -d /proc/$LAB_OWNER ]] || usage_error "--owner: no such process: $LAB_OWNER"
+    ((EUID == 0)) || die "must run as root, to create namespaces and network links: use sudo"
     need_commands libvirtd virsh qemu-system-x86_64 ip tc unshare flock jq
     check_lab_dir
     lock_lab
-    ! lab_is_up || say "ending the lab that is up already"
+    ! lab_is_up || say "a lab is up already; taking it down"
     end_lab
     lock_lab
     touch "$LAB_DIR/.handoffd-lab"
     install_helpers
 
-    # From here on a dead owner, or a failure below, takes everything along.
+    # From here on, everything ends if the owner dies or a step below fails.
     trap 'give_up $?' EXIT
     "$LAB_BIN/lab-ns" keep "${LAB_OWNER:-0}" /dev/null \
         env "LAB_DIR=$LAB_DIR" "$LAB_HOME/lab" down >"$LAB_DIR/init.tmp"
@@ -162,8 +162,8 @@ verb_up() {
         owner_lives
         wait_for 20 libvirtd_answers "$node" || libvirtd_explain "$node" "does not answer"
     done
-    # The first look at an emulator costs seconds, in the first migration's
-    # Prepare if not here.
+    # libvirt probes an emulator once, which takes seconds: here rather than in
+    # the first migration's Prepare phase.
     for node in "${nodes[@]}"; do
         LAB_VIRSH_TIMEOUT_S=60 node_virsh "$node" domcapabilities --virttype qemu >/dev/null 2>"$LAB_DIR/node-$node/warm.err" &
     done
@@ -177,16 +177,16 @@ verb_up() {
     say "up: ${nodes[*]} in $LAB_DIR"
 }
 
-# Holding the lock. Killing the lab's init ends all processes; with them go
-# the namespaces, mounts and links.
+# Needs the lock. Killing the lab's init ends all processes, and with them the
+# namespaces, mounts and links.
 end_lab() {
     local pid
     if pid=$(live_pid "$LAB_DIR/init.pid"); then
         kill -KILL "$pid"
-        wait_for 20 lab_is_down || die "the lab's init, process $pid, does not end"
+        wait_for 20 lab_is_down || die "the lab's init, process $pid, does not die"
     fi
     if [[ -f $LAB_DIR/.handoffd-lab ]]; then
-        # the marker goes last: what is cut short can be repeated
+        # the marker goes last, so that an interrupted run can be repeated
         find "$LAB_DIR" -xdev -mindepth 1 -maxdepth 1 ! -name .handoffd-lab -exec rm -rf --one-file-system -- {} +
         rm -f -- "$LAB_DIR/.handoffd-lab"
     fi
@@ -242,7 +242,7 @@ verb_uri() {
 }
 
 verb_libvirtd() {
-    (($# == 2)) || usage_error "libvirtd needs a node and what to do"
+    (($# == 2)) || usage_error "libvirtd needs a node and an action"
     need_node "$1"
     case $2 in
     start) libvirtd_start "$1" ;;
@@ -256,20 +256,20 @@ verb_libvirtd() {
         ;;
     pause) libvirtd_signal "$1" STOP ;;
     resume) libvirtd_signal "$1" CONT ;;
-    *) usage_error "libvirtd cannot '$2'" ;;
+    *) usage_error "unknown action '$2'" ;;
     esac
 }
 
 verb_qemu() {
     local file pid signal
-    (($# == 3)) || usage_error "qemu needs a node, a guest and what to do"
+    (($# == 3)) || usage_error "qemu needs a node, a guest and an action"
     need_node "$1"
     file=$LAB_DIR/node-$1/run/libvirt/qemu/$2.pid # in the node's namespace
     case $3 in
     kill) signal=KILL ;;
     pause) signal=STOP ;;
     resume) signal=CONT ;;
-    *) usage_error "qemu cannot '$3'" ;;
+    *) usage_error "unknown action '$3'" ;;
     esac
     pid=$(cat "$file" 2>/dev/null) || die "guest $2 has no QEMU on node $1"
     in_node "$1" pm kill "-$signal" "$pid"

@@ -9,8 +9,8 @@
 #   num "no bad page" "$(truth g .bad_pages)" == 0
 #   done_testing                   # the plan; exit 1 if anything failed
 #
-# A test that cannot run says why and fails: what needs the lab must not be
-# skipped unseen.
+# A test that cannot run says why and fails: no lab test may be skipped
+# unnoticed.
 
 TAP_HOME=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd -P)
 export LAB=$TAP_HOME/lab
@@ -35,7 +35,7 @@ fail() {
     [[ -z ${2:-} ]] || diag "$2"
 }
 
-# ok NAME COMMAND...: the command succeeds; its output is shown if not
+# ok NAME COMMAND...: passes if the command succeeds; shows its output if not
 ok() {
     local name=$1 output
     shift
@@ -84,15 +84,15 @@ tap_down() {
     "$LAB" down "$@"
 }
 
-# A lab of this test's own, which ends with it however it ends: by the trap,
-# and for SIGKILL by the lab's watchdog.
+# Gives this test a lab of its own, which ends with it however it ends: by the
+# trap, or after SIGKILL by the lab's watchdog.
 tap_lab() {
-    ((EUID == 0)) || bail "the lab takes root"
+    ((EUID == 0)) || bail "the lab needs root"
     LAB_DIR=${TMPDIR:-/tmp}/handoffd-$(basename "$0" .sh)-$$
     export LAB_DIR
     trap tap_down EXIT
-    "$LAB" up --owner $$ "$@" || bail "the lab does not come up"
+    "$LAB" up --owner $$ "$@" || bail "could not bring the lab up"
 }
 
-# truth GUEST FILTER: one fact; asks the lab each time
+# truth GUEST FILTER: one fact; queries the lab each time
 truth() { "$LAB" truth "$1" | jq -r "$2"; }

@@ -8,7 +8,7 @@ verb_mark() {
     now_us | tee "$LAB_DIR/guests/$1/mark" "$LAB_DIR/mark"
 }
 
-# Names of nodes where the guest runs; a node that cannot be asked is "b?".
+# The nodes where the guest runs; "b?" is a node that gives no answer.
 running_on() {
     local node state
     for node in $(nodes_up); do
@@ -60,7 +60,7 @@ verb_truth() {
     [[ -n $since ]] || since=$(cat "$dir/mark")
     [[ $since$silence_ms =~ ^[0-9]+$ ]] || usage_error "--since and --silence take whole numbers"
 
-    # Bad pages and lost work are known from the next status line on.
+    # Bad pages and lost work show up with the next status line.
     called_us=$(now_us)
     until=$((SECONDS + 3))
     while :; do
@@ -84,7 +84,7 @@ verb_wire() {
         shift
     done
     need_lab
-    [[ -e $LAB_DIR/wire/$link.log ]] || usage_error "there is no link '$link'"
+    [[ -e $LAB_DIR/wire/$link.log ]] || usage_error "no such link: '$link'"
     [[ -n $since ]] || since=$(cat "$LAB_DIR/mark")
     [[ $since$threshold =~ ^[0-9]+$ ]] || usage_error "--since and --threshold take whole numbers"
     "$LAB_BIN/lab-report" wire "$LAB_DIR/wire/$link.log" "$since" "$threshold" |
