@@ -83,11 +83,11 @@ TABLE_COVERS(way_names, MIG_WAY_COUNT);
 static const char *const bar_names[] = {
     [MIG_WAY_OPEN] = "open",
     [MIG_WAY_NOT_PERMITTED] = "not permitted",
-    [MIG_WAY_NOT_STARTED_FOR] = "not asked for at the start",
-    [MIG_WAY_REFUSED] = "tried in vain",
-    [MIG_WAY_NEVER_ENDS] = "never ends",
+    [MIG_WAY_NOT_STARTED_FOR] = "not enabled at the start",
+    [MIG_WAY_REFUSED] = "tried without success",
+    [MIG_WAY_NEVER_ENDS] = "would not converge",
     [MIG_WAY_PAUSE_TOO_LONG] = "pause too long",
-    [MIG_WAY_TOO_LATE] = "too late",
+    [MIG_WAY_TOO_LATE] = "would miss the deadline",
     [MIG_WAY_CAPPED] = "max_throttle_pct too low",
     [MIG_WAY_UNKNOWN] = "not known yet",
 };
@@ -655,7 +655,7 @@ void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *
 
 static void describe_way(const MigWayForecast *way, const char *name, char *ret_text, size_t size) {
   if (way->bar == MIG_WAY_OPEN)
-    snprintf(ret_text, size, "%s: %.1f s in all, the guest is silent for %.0f ms", name, way->total_s,
+    snprintf(ret_text, size, "%s: %.1f s in total, guest silent for %.0f ms", name, way->total_s,
              way->pause_s * 1000);
   else
     snprintf(ret_text, size, "%s: %s", name, mig_way_bar_name(way->bar));

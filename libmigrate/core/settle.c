@@ -64,7 +64,7 @@ static const struct {
     [MIG_TOUCH_NONE] = {"none", 0, 0, 0, NULL},
     /* libvirt and QEMU refuse it where it is wrong, so one look will do. */
     [MIG_TOUCH_RESUME_POST_COPY] = {"resume_post_copy", EV(CUT_POST_COPY), 0, 0,
-                                    "resumes the post-copy as soon as the link is back, again and again"},
+                                    "resumes post-copy as soon as the link is back, retrying until then"},
     [MIG_TOUCH_RESUME_SOURCE] =
         {"resume_source",
          EV(NO_JOB) | EV(SOURCE_STOPPED) | EV(SAME_COPY) | EV(TARGET_NOTHING) | EV(NEVER_RAN_THERE) |
@@ -95,11 +95,11 @@ static const char *const evidence_names[] = {
     "alive at the target",
     "defined at the target",
     "never ran at the target",
-    "not said to be completed",
-    "ran before the move",
+    "not reported as completed",
+    "ran before the migration",
     "defined at the target by the migration",
-    "to be undefined at the source",
-    "post-copy cut",
+    "source definition to be removed",
+    "post-copy interrupted",
     "seen twice",
     "both ends watched without a gap",
     "the same copy at the source",
@@ -108,16 +108,13 @@ TABLE_COVERS(evidence_names, MIG_EVIDENCE_BITS);
 
 /* What a job waits for, as long as nothing better is known. */
 static const char *const plans[] = {
-    [MIG_AWAITS_NOBODY] = "looks a second time before the outcome is told",
-    [MIG_AWAITS_SOURCE] =
-        "waits for an answer of the source's libvirtd: only both ends together tell the outcome; "
-        "nothing is touched before",
-    [MIG_AWAITS_TARGET] =
-        "waits for an answer of the target's libvirtd: only both ends together tell the outcome; "
-        "nothing is touched before",
-    [MIG_AWAITS_LIBVIRT] =
-        "watches both ends until libvirt has brought it to an end; nothing is touched before",
-    [MIG_AWAITS_AGENT] = "looks a second time before it acts",
+    [MIG_AWAITS_NOBODY] = "checks both ends a second time before it reports the outcome",
+    [MIG_AWAITS_SOURCE] = "waits for the source's libvirtd to answer: only both ends together show the "
+                          "outcome; touches nothing until then",
+    [MIG_AWAITS_TARGET] = "waits for the target's libvirtd to answer: only both ends together show the "
+                          "outcome; touches nothing until then",
+    [MIG_AWAITS_LIBVIRT] = "watches both ends until libvirt has finished; touches nothing until then",
+    [MIG_AWAITS_AGENT] = "checks both ends a second time before it acts",
     [MIG_AWAITS_OPERATOR] =
         "needs an operator: the agent touches nothing, and the job ends by itself once both ends agree.",
 };
@@ -405,32 +402,28 @@ static const char *what_is_left(const MigSettle *settle, MigVerdict verdict, Mig
   bool holds_a_copy = source != MIG_END_ABSENT && source != MIG_END_INACTIVE;
 
   if (touch == MIG_TOUCH_UNDEFINE_TARGET)
-    return "the definition that the failed migration left at the target could not be removed: undefine it "
-           "there";
+    return "could not remove the definition that the failed migration left at the target: undefine it there";
   if (touch == MIG_TOUCH_UNDEFINE_SOURCE)
-    return "the definition that the migration left at the source could not be removed: undefine it there";
+    return "could not remove the definition that the migration left at the source: undefine it there";
   if (verdict == MIG_VERDICT_SUCCEEDED && holds_a_copy)
     return settle->record.undefine_source && settle->last.source_defined
-               ? "the source still holds the stopped copy that the guest left there: destroy and undefine it "
-                 "there, "
-                 "never resume it"
-               : "the source still holds the stopped copy that the guest left there: destroy it there, never "
-                 "resume it";
+               ? "the source still holds the guest's stopped old copy: destroy and undefine it there, never "
+                 "resume it"
+               : "the source still holds the guest's stopped old copy: destroy it there, never resume it";
   if (verdict == MIG_VERDICT_AT_SOURCE && settle->record.seen_there)
-    return "the target was seen to have the guest as well, and has it no more: libvirt let the source's copy "
-           "go on, "
-           "which is older than what ran there; look at its disks";
+    return "the target also had the guest for a time and no longer has it: libvirt resumed the source's "
+           "copy, which is older than the one that ran there; check its disks";
   if ((verdict == MIG_VERDICT_GONE || verdict == MIG_VERDICT_LEFT) && holds_a_copy)
-    return "the source still holds a copy of the guest that cannot run on: destroy it there when you have "
-           "looked, never resume it";
+    return "the source still holds a copy of the guest that cannot run: destroy it there once you have "
+           "looked at it, never resume it";
   if (verdict == MIG_VERDICT_AT_SOURCE && may_have_defined(settle))
     return "the target has a definition of the domain, which the failed migration may have left there: the "
-           "agent did not "
-           "watch all the time, so it touches none. If nobody else made it, undefine it there";
+           "agent did not watch without a gap, so it leaves it alone. If nobody else created it, undefine it "
+           "there";
   if (verdict == MIG_VERDICT_SUCCEEDED && source == MIG_END_INACTIVE && settle->record.undefine_source)
     return "the source still has a definition of the domain, which libvirt was asked to remove: the agent "
-           "did not watch "
-           "all the time, or the target has none, so it touches none. Undefine it there if it is not needed";
+           "did not watch without a gap, or the target has none, so it leaves it alone. If it is not needed, "
+           "undefine it there";
   return NULL;
 }
 
@@ -517,9 +510,9 @@ const char *mig_settle_refuse_word(const MigSettleRecord *record, bool it_ran) {
   if (!it_ran && record->seen_there)
     return "the agent itself saw the guest at the target";
   if (!it_ran && record->completed)
-    return "libvirt said that the migration was completed";
+    return "libvirt reported that the migration completed";
   if (it_ran ? record->told_it_stayed : record->told_it_ran)
-    return "the opposite was said before";
+    return "the opposite was stated before";
   return NULL;
 }
 

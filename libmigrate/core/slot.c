@@ -155,8 +155,7 @@ static const char *find_keep(const MigSlot *slot) {
     return "the domain was started here, and this is its disk";
   if (!slot->watched)
     return "the agent, or its connection to libvirtd, was away for a time since it was made, and the guest "
-           "may have come and "
-           "run here meanwhile";
+           "may have come and run here meanwhile";
   if (slot->traces)
     return "the domain is, or was, defined or running here, and may have it as its disk";
   return NULL;

@@ -166,7 +166,7 @@ static void what_start_would_refuse_is_a_finding(void **state) {
   answer = check(client, "vm2");
   assert_answer(answer, false, "NODE_CORDONED");
   assert_text(json_array_get(json_object_get(answer, "findings"), 0), "seen",
-              "This node is cordoned, and takes no new work: disk 3 fails.");
+              "The source node is cordoned and takes no new work: disk 3 fails.");
   parameters = parameters_for(bb, "vm2", NULL);
   json_object_set_new(parameters, "even_if_cordoned", json_true());
   assert_answer(client_call(client, "Check", parameters), true, "");

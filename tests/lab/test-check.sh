@@ -168,7 +168,7 @@ test_tls() {
         '["failed","REFUSED",null]'
     : >"$dir/tls/ca-cert.pem"
     is "... with a directory that has some, it is the target that may have none" "$(blockers plain -o tls=require)" ""
-    ok "... and that is a warning" shows TLS_UNSEEN "Whether the other host has"
+    ok "... and that is a warning" shows TLS_UNSEEN "Cannot tell whether the target has"
 }
 
 test_six_at_once() {

@@ -72,7 +72,7 @@ test_link_away() {
     words=$(ctl a show wild)
     # What it saw last is of before the cut, if it was quick enough to look in between.
     ok "... meanwhile show says what holds it up" \
-        grep -Eq '^seen .*(no way to 10\.77\.0\.2|to be resumed once the link is back)' <<<"$words"
+        grep -Eq '^seen .*(no way to 10\.77\.0\.2|resumes post-copy once the link is back)' <<<"$words"
     diag "$(grep -E '^(recovering|seen|tried|next) ' <<<"$words")"
     ok "in pre-copy it is said, too, and nothing more before the target can be asked" recovering calm
     ok "... with what each end says" grep -q 'source: running; target: unknown' <<<"$(job a calm .recovery.evidence)"
