@@ -123,8 +123,8 @@ bool rule_machine_type(const MigCheckInput *in, unsigned argument, const char *l
   if (target->machine != MIG_SIGHT_ABSENT)
     return false;
   text_add(seen, "The target's QEMU does not support machine type %s%s%s.",
-           in->domain->machine ? in->domain->machine : "of the domain",
-           target->machines ? "; " : "", target->machines ? target->machines : "");
+           in->domain->machine ? in->domain->machine : "of the domain", target->machines ? "; " : "",
+           target->machines ? target->machines : "");
   return true;
 }
 

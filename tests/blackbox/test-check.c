@@ -321,7 +321,7 @@ static void what_waiting_may_cure_holds_the_job_until_it_is_cured(void **state) 
   job = bb_await(bb, text_of(job, "id"), is_held_for_memory, NULL);
   assert_text(job, "phase", "pending");
   assert_codes(json_object_get(job, "findings"), "TARGET_MEMORY");
-  assert_non_null(strstr(text_of(job, "pending.message"), "1.0 MiB left"));
+  assert_non_null(strstr(text_of(job, "pending.message"), "only 1.0 MiB free"));
   bb_set_host(bb, "b", "free_memory_bytes", json_integer((json_int_t)1 << 30));
   job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
   assert_codes(json_object_get(job, "findings"), "");
