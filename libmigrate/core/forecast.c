@@ -21,11 +21,12 @@
  * al., NSDI 2005, "writable working set", with f in place of a constant rate.)
  *
  * The ways:
- *   pre-copy ends at the pass whose R/B fits max_downtime_ms; later, if that is nearly free (see choose_pass).
- *   auto-converge the same walk with the guest throttled by p: f(τ) becomes f(τ (1−p)). QEMU starts to throttle at
- *   the end of the second pass that dirtied more than half of what it sent. p is the smallest that shrinks passes to
- *   TARGET_RATIO in time. pause ends at the first pass whose R/B fits max_pause_ms. post-copy sends once what remains
- *   and what was dirtied meanwhile, with the guest running at the target.
+ *   pre-copy       ends at the pass whose R/B fits max_downtime_ms; later, if that is nearly free (see choose_pass).
+ *   auto-converge  the same walk with the guest throttled by p: f(τ) becomes f(τ (1−p)). QEMU starts to throttle at the
+ *                  end of the second pass that dirtied more than half of what it sent. p is the smallest that shrinks
+ *                  passes to TARGET_RATIO in time.
+ *   pause          ends at the first pass whose R/B fits max_pause_ms.
+ *   post-copy      sends once what remains and what was dirtied meanwhile, with the guest running at the target.
  *
  * Stop-and-copy has a fixed part for device state and the switchover, SWITCH_S; post-copy's is longer,
  * POST_COPY_SWITCH_S. */

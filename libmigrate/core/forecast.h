@@ -19,7 +19,8 @@ typedef struct MigDirtyPoint {
  * dirtying a dirty page again costs nothing: f saturates at the working set. Between and beyond the observed points
  * it is only known within two bounds:
  *   lower: chords between the points and to the origin, constant beyond the last (exact for a guest that writes its
- *   working set in turn, as most do); upper: no concave curve through the points lies above it. */
+ *          working set in turn, as most do);
+ *   upper: no concave curve through the points lies above it. */
 typedef struct MigDirtyCurve {
   MigDirtyPoint points[MIG_DIRTY_POINTS]; /* by s */
   unsigned n;
