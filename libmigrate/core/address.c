@@ -18,7 +18,7 @@ static int hex_value(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* A decimal without leading zeros, at most three digits. Returns how many there were; 0: none that fits. */
+/* A decimal of at most three digits without leading zeros. Returns the number of digits; 0: not valid. */
 static size_t parse_decimal(const char *text, size_t length, unsigned max, unsigned *ret_value) {
   unsigned value = 0;
   size_t n = 0;
@@ -65,7 +65,7 @@ static size_t parse_word(const char *text, size_t length, unsigned *ret_word) {
 typedef struct Ipv6 {
   unsigned words[WORDS];
   int n;
-  int gap; /* where "::" stands, counted in words; -1: nowhere */
+  int gap; /* position of "::" in words; -1: none */
 } Ipv6;
 
 /* The last 32 bits may be written as an IPv4 address. */

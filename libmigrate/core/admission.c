@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which waiting job may start now, and why the others wait.
  *
- * Theory of Operation. Each job has a key, and who has the lowest goes first:
+ * Theory of Operation. Each job has a key, and the lowest key goes first:
  *
- *     key = when it came + its class of priority × aging
+ *     key = time of arrival + priority class × aging
  *
- * so that a class is worth `aging` of waiting: a job is passed by one of the next higher class only if that one came
- * less than `aging` after it, and by none that came more than four times `aging` after it. Keys do not change while
- * jobs wait, and so the order is that of a tree, not of a sort; a job's position can only get worse by arrivals.
+ * Waiting for `aging` raises a job by one priority class: a job of the next higher class overtakes it only if it arrived less
+ * than `aging` later, and nothing that arrived more than four times `aging` later ever does. Keys do not change while jobs
+ * wait, so the order is kept in a tree and needs no sorting; a job's position gets worse only by new arrivals.
  *
- * Jobs for one target form a lane. A lane that has a place and somebody ready is open; the open lanes are ordered by their
- * first job. So the next to start is the first job of the first open lane, and a target that is full or away stands in
- * nobody's way.
+ * Jobs for one target form a lane. A lane with a free place and a ready job is open; the open lanes are ordered by their first
+ * job. So the next to start is the first job of the first open lane, and a target that is full or down is in nobody's way.
  *
- * What a job's checks find and waiting can cure holds the job, or its whole lane, for a while that doubles each time.
- * Then one job looks again (a *probe*), without a place, so that what is held takes nothing from those that could move:
- * if nothing keeps it any more it takes a place, should one be free, or waits in its order for one.
+ * When a job's checks find something that waiting can clear, the job or its whole lane is held for a time that doubles with
+ * each attempt. Then one job checks again (a *probe*), without a place, so that held jobs take nothing from those that could
+ * run: if nothing keeps it any more it takes a free place, or waits in its order for one.
  *
- * A job is READY (in its lane's tree), HELD (in the queue's, by time), PROBING or RUNNING. While it is one of the first two
- * it waits, and is in `order` as well, which knows its position. Every step is a few operations on trees. */
+ * A job is READY (in its lane's tree), HELD (in the queue's tree, by time), PROBING or RUNNING. In the first two states it
+ * waits and is in `order` as well, which knows its position. Every step is a few tree operations. */
 #include "libmigrate/core/admission.h"
 
 #include "libmigrate/core/table.h"
@@ -91,7 +90,7 @@ static int compare_held_lanes(const MigTreeNode *a, const MigTreeNode *b) {
   return order ? order : compare_keys(LANE(a)->head, LANE(b)->head);
 }
 
-/* Without aging the class is all that counts before the time of arrival. */
+/* Without aging, the class alone counts before the time of arrival. */
 static uint64_t key_of(const MigQueue *queue, const MigWaiting *job) {
   if (queue->limits.aging_ms == 0)
     return ((uint64_t)job->priority << 56) | (job->arrived_ms & ((UINT64_C(1) << 56) - 1));
@@ -110,13 +109,13 @@ static bool is_full(const MigLane *lane) {
   return lane->limit > 0 && lane->running >= lane->limit;
 }
 
-/* A lane stands in a tree by its first job, or by its time: it is taken out before either changes… */
+/* A lane is in a tree by its first job or by its time: take it out before either changes… */
 static void take_lane(MigQueue *queue, MigLane *lane) {
   if (mig_tree_holds(&lane->node))
     mig_tree_remove(lane->held ? &queue->held_lanes : &queue->open, &lane->node);
 }
 
-/* … and put where it belongs then. */
+/* … and put it back where it belongs. */
 static void put_lane(MigQueue *queue, MigLane *lane) {
   lane->head = first_of_lane(lane);
   if (lane->held && !lane->probing && lane->head)
@@ -181,7 +180,7 @@ void mig_queue_push(MigQueue *queue, MigWaiting *job, MigLane *lane, uint64_t no
   take_lane(queue, lane);
   lane->jobs++;
   make_ready(job);
-  /* Who asks anew may have mended what was broken. */
+  /* Whoever submits a new job may have fixed the problem. */
   if (lane->held && lane->retry_ms > lane->tried_ms + MIG_RETRY_MIN_MS)
     lane->retry_ms = lane->tried_ms + MIG_RETRY_MIN_MS;
   put_lane(queue, lane);
@@ -199,7 +198,7 @@ void mig_queue_enter(MigQueue *queue, MigWaiting *job, MigLane *lane) {
   queue->running++;
 }
 
-/* Takes a job out of what its state has put it into, with its lane taken out. */
+/* Undoes a job's state, with its lane taken out. */
 static void leave_state(MigQueue *queue, MigWaiting *job) {
   MigLane *lane = job->lane;
 
@@ -256,8 +255,8 @@ void mig_queue_set_priority(MigQueue *queue, MigWaiting *job, MigPriority priori
   put_lane(queue, job->lane);
 }
 
-/* Their order is by keys that were made with the old aging. Each is found in its trees by its old key, and put back by its
- * new one; the trees compare keys only, and so are in order after each. */
+/* The jobs are ordered by keys from the old aging. Each is found in its trees by its old key and put back by its new
+ * one; the trees compare only keys, so they are in order after each. */
 static void order_anew(MigQueue *queue) {
   MigTree done;
 
@@ -298,7 +297,7 @@ static void begin_probe(MigQueue *queue, MigWaiting *job) {
   queue->probing++;
 }
 
-/* The time of a job that was held has come, and its target's has not: it looks again when that does. */
+/* The job is due, but its lane is still held: it checks again with the lane. */
 static void join_lane(MigQueue *queue, MigWaiting *job) {
   take_lane(queue, job->lane);
   leave_state(queue, job);
@@ -406,7 +405,7 @@ void mig_queue_hold(MigQueue *queue, MigWaiting *job, MigHold hold, uint64_t now
   put_lane(queue, lane);
 }
 
-/* --- what is said of those that wait --- */
+/* --- why and where jobs wait --- */
 
 MigAdmission mig_queue_why(const MigQueue *queue, const MigWaiting *job) {
   if (job->state == MIG_WAITING_HELD)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What becomes of a migration into this node, as a table over what this node sees.
  *
- * Theory of Operation. The target's end alone is asked. That is less than verdict.c has, so less is said: that the guest is
- * here, or that no copy of it is; never where it is instead. Nothing is done on it.
+ * Theory of Operation. Only the target's end is asked. That is less than verdict.c has, so the answers claim less:
+ * that the guest is here, or that no copy of it is; never where it is instead. No action rests on them.
  *
- * A row is the domain's state here. A column is what was known before: nothing, that a copy came (its QEMU waits for the
- * stream), or that the guest ran here.
- *  - libvirt starts the CPUs of an incoming copy when the source's libvirtd asks it to finish, and at no other time. So a
- *    copy that runs without an incoming job has arrived, and so has one that its owner had paused.
- *  - A copy that came and is gone without having run was thrown away. Why, only the source knows.
- *  - That it did not run is known only by who watched all along (`watched`: slot.c). A guest that ran here and was turned off
- *    looks the same: its definition is shut off, or, if it was transient, it is absent. After a gap it is gone, and no more
- *    is said.
- *  - A domain that runs here and was not seen to come may have come while nobody looked: libvirt's reason for its running
- *    says so. With another reason it was started here, and no migration can come; after a gap that is not sure either, since
- *    a guest that came and was paused and resumed has that reason, too. */
+ * A row is the domain's state here. A column is what was known before: nothing, that a copy arrived (its QEMU waits
+ * for the stream), or that the guest ran here.
+ *  - libvirt starts the CPUs of an incoming copy only when the source's libvirtd asks it to finish. So a copy that
+ *    runs without an incoming job has arrived, and so has one that its owner had paused.
+ *  - A copy that came and went without having run was discarded. Only the source knows why.
+ *  - Only someone who watched all along knows that it did not run (`watched`: slot.c). A guest that ran here and was
+ *    shut down looks the same: its definition is shut off or, if it was transient, absent. After a gap the answer is
+ *    GONE and claims no more.
+ *  - A domain that runs here and was not seen to arrive may have arrived while nobody looked: libvirt's reason for
+ *    the running state says so. With another reason it was started here, and no migration can arrive. After a gap
+ *    that is not certain either: a guest that arrived and was paused and resumed has that reason, too. */
 #include "libmigrate/core/arrival.h"
 
 #include "libmigrate/core/table.h"
@@ -29,7 +29,7 @@ static const char *const names[] = {
 TABLE_COVERS(names, MIG_ARRIVAL_COUNT);
 
 typedef enum Rule {
-  NONE_, /* 0: a cell that was forgotten; the test looks for it */
+  NONE_, /* 0: a forgotten cell; the test looks for it */
   UNSEEN,
   AWAITED,
   AWAITED_U,
@@ -53,30 +53,34 @@ typedef enum Rule {
 
 static const MigArrivalAnswer answers[] = {
     [NONE_] = {MIG_ARRIVAL_UNSEEN, "no rule for this combination: please report it"},
-    [UNSEEN] = {MIG_ARRIVAL_UNSEEN, "this node's libvirtd does not answer"},
-    [AWAITED] = {MIG_ARRIVAL_AWAITED, "no migration of it has come yet"},
+    [UNSEEN] = {MIG_ARRIVAL_UNSEEN, "the target's libvirtd does not answer"},
+    [AWAITED] = {MIG_ARRIVAL_AWAITED, "no migration of it has arrived yet"},
     [AWAITED_U] = {MIG_ARRIVAL_AWAITED,
-                   "nothing of it runs here; whether it came and went while nobody watched is not known"},
-    [STARTING] = {MIG_ARRIVAL_AWAITED, "it is being started, and not by a migration"},
-    [WAITS] = {MIG_ARRIVAL_COMING, "its copy waits here for the end of the stream"},
-    [FINISHING] = {MIG_ARRIVAL_COMING, "its copy is here, and libvirt is about to end the migration"},
-    [POSTCOPY] = {MIG_ARRIVAL_POST_COPY, "the guest runs here, and the rest of its memory is coming"},
-    [CUT] = {MIG_ARRIVAL_CUT,
-             "the guest is here without all of its memory, and post-copy failed: the source resumes it"},
-    [ARRIVED] = {MIG_ARRIVAL_ARRIVED, "the guest runs here"},
-    [ARRIVED_P] = {MIG_ARRIVAL_ARRIVED, "the guest is here, paused by its owner"},
-    [ARRIVED_ON] = {MIG_ARRIVAL_ARRIVED, "the guest is here, and on its way to another node already"},
-    [UNNOTICED] = {MIG_ARRIVAL_ARRIVED, "the guest runs here, by a migration that nobody saw come"},
-    [ENDED] =
-        {MIG_ARRIVAL_ENDED,
-         "the copy that had come is gone, and never ran here: the source ended the migration, or lost it"},
+                   "it does not run at the target; unknown whether it came and went while nobody watched"},
+    [STARTING] = {MIG_ARRIVAL_AWAITED, "it is being started, but not by a migration"},
+    [WAITS] = {MIG_ARRIVAL_COMING, "the target's copy waits for the end of the stream"},
+    [FINISHING] = {MIG_ARRIVAL_COMING,
+                   "the target has its copy, and libvirt is about to finish the migration"},
+    [POSTCOPY] = {MIG_ARRIVAL_POST_COPY,
+                  "the guest runs at the target, and the rest of its memory is being transferred"},
+    [CUT] =
+        {MIG_ARRIVAL_CUT,
+         "the guest is at the target without all of its memory, and post-copy failed: the source resumes it"},
+    [ARRIVED] = {MIG_ARRIVAL_ARRIVED, "the guest runs at the target"},
+    [ARRIVED_P] = {MIG_ARRIVAL_ARRIVED, "the guest is at the target, paused by its owner"},
+    [ARRIVED_ON] = {MIG_ARRIVAL_ARRIVED, "the guest is at the target, and already migrating to another node"},
+    [UNNOTICED] = {MIG_ARRIVAL_ARRIVED,
+                   "the guest runs at the target, after a migration that nobody saw arrive"},
+    [ENDED] = {MIG_ARRIVAL_ENDED,
+               "the incoming copy is gone and never ran: the source ended the migration, or lost it"},
     [GONE] = {MIG_ARRIVAL_GONE,
-              "the copy that had come is gone; whether the guest ran here while nobody watched is not known"},
-    [STOPPED] = {MIG_ARRIVAL_STOPPED, "the guest came here, and does not run any more"},
-    [CRASHED] = {MIG_ARRIVAL_STOPPED, "its guest is here, and crashed"},
-    [TAKEN] = {MIG_ARRIVAL_TAKEN, "it is alive here, and did not come by a migration"},
-    [TAKEN_U] = {MIG_ARRIVAL_TAKEN,
-                 "it is alive here; whether it came while nobody watched, or was started, is not known"},
+              "the incoming copy is gone; unknown whether the guest ran at the target while nobody watched"},
+    [STOPPED] = {MIG_ARRIVAL_STOPPED, "the guest arrived at the target and no longer runs"},
+    [CRASHED] = {MIG_ARRIVAL_STOPPED, "the guest is at the target and has crashed"},
+    [TAKEN] = {MIG_ARRIVAL_TAKEN, "it is alive at the target, but did not arrive by migration"},
+    [TAKEN_U] =
+        {MIG_ARRIVAL_TAKEN,
+         "it is alive at the target; unknown whether it arrived while nobody watched or was started there"},
 };
 TABLE_COVERS(answers, RULE_COUNT);
 
@@ -101,7 +105,7 @@ const char *mig_arrival_name(MigArrival arrival) {
   return table_name(names, MIG_ARRIVAL_COUNT, (int)arrival);
 }
 
-/* What nobody watched is not known. */
+/* Without a watch, less is known. */
 static Rule without_watch(Known known, Rule rule) {
   switch (rule) {
   case CRASHED:
@@ -117,16 +121,16 @@ static Rule without_watch(Known known, Rule rule) {
   }
 }
 
-/* What the state alone does not say. */
+/* What the state alone does not tell. */
 static Rule refine(const MigArrivalInput *input, Known known, Rule rule) {
   bool alive = input->state == MIG_END_RUNNING || input->state == MIG_END_PAUSED;
   bool booted = input->booted && input->state == MIG_END_RUNNING;
-  /* Whatever came before: this is another life. */
+  /* Whatever arrived before: this domain was started anew. */
   bool other = booted || (input->started && !input->migrated);
 
   if (input->job_outgoing && input->state != MIG_END_UNKNOWN)
     rule = (known != NOTHING || input->migrated) && !other ? ARRIVED_ON : TAKEN;
-  /* That it is being migrated into is the proof that it came. */
+  /* An incoming job proves that the copy arrived. */
   if (input->job_incoming && input->state == MIG_END_PAUSED_MIGRATION)
     return WAITS;
   if (input->job_incoming && alive)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a difference between the running definition and that of the next start is, and what brings it in: a table.
+/* The table that classifies a difference between the running definition and the one for the next start, and says how
+ * to apply it.
  *
- * What a migration can bring in that is given a definition for its target is what is not in what libvirt holds to be the guest's
- * ABI (virDomainDefCheckABIStability()), and takes effect with the start of QEMU there. Every such row was tried with libvirt 9.0
- * and QEMU 7.2; that the limits of cgroups then hold was read in its source. What can be set or plugged while the guest runs is
- * what libvirt 9.0's QEMU driver has code for. In doubt a row says restart: that is always true. */
+ * A migration with a new definition for the target can change whatever libvirt does not count as guest ABI
+ * (virDomainDefCheckABIStability()) and QEMU takes up when it starts there. Every such row was tried with libvirt 9.0
+ * and QEMU 7.2, except that cgroup limits then apply, which was read in the source. A running guest can be changed
+ * wherever libvirt 9.0's QEMU driver has code for it. When in doubt a row says restart: that always works. */
 #include "libmigrate/core/change-rules.h"
 
 #include "libmigrate/core/table.h"
@@ -26,7 +27,7 @@ static bool is(ChangeSlice slice, const char *path, const char *patterns) {
   return value && change_fits(patterns, value);
 }
 
-/* Of a whole item: the one that there is. */
+/* For a whole item: whichever side has it. */
 static ChangeSlice either(const ChangeContext *context) {
   return context->live.n > 0 ? context->live : context->next;
 }
@@ -42,7 +43,7 @@ static bool cpu_is_resolved_at_start(const ChangeContext *context) {
           is(context->next_domain, "cpu@match", "minimum"));
 }
 
-/* At a start libvirt turns off by name what it could not turn on, and makes yes or no of what is optional. */
+/* At a start libvirt disables by name what it could not enable, and turns optional into require or disable. */
 static bool feature_is_resolved_at_start(const ChangeContext *context) {
   const char *live = context->live_entry ? context->live_entry->value : "";
   const char *next = context->next_entry ? context->next_entry->value : "";
@@ -58,7 +59,7 @@ static bool memory_fits(const ChangeContext *context) {
   return number(context->next_domain, "currentMemory") <= number(context->live_domain, "memory@total");
 }
 
-/* With the first console libvirt gives a guest a video card, which a running one cannot be given. */
+/* Along with the first graphics console, libvirt adds a video card, which a running guest cannot get. */
 static bool has_video(const ChangeContext *context) {
   for (size_t i = 0; context->whole_live && i < context->whole_live->n; i++)
     if (change_fits("video *", context->whole_live->entries[i].item))
@@ -66,7 +67,7 @@ static bool has_video(const ChangeContext *context) {
   return false;
 }
 
-/* Without one the guest has all of its memory. */
+/* Without a balloon the guest has all of its memory. */
 static bool has_no_balloon(const ChangeContext *context) {
   return is(context->live_domain, "devices/memballoon@model", "none") &&
          is(context->next_domain, "devices/memballoon@model", "none");
@@ -100,14 +101,14 @@ static bool is_virtiofs(const ChangeContext *context) {
   return is(either(context), "driver@type", "virtiofs");
 }
 
-/* libvirt moves a port from bridge to bridge, but has no way to plug one over between virtual switches with profiles. */
+/* libvirt can move a port from bridge to bridge, but not between virtual switches with port profiles. */
 static bool both_on_bridges(const ChangeContext *context) {
   return is(context->live, "@type", "bridge|network") && is(context->next, "@type", "bridge|network") &&
          !change_value(context->live, "virtualport@type") && !change_value(context->next, "virtualport@type");
 }
 
-/* QEMU's side of all these is a tap device. A device whose back end changes from one that knows of virtual network headers to
- * one that does not cannot be loaded. */
+/* For QEMU all of these are tap devices. If a back end with virtio-net headers is replaced by one without, the
+ * device's state cannot be loaded. */
 static bool both_on_taps(const ChangeContext *context) {
   return is(context->live, "@type", "bridge|network|ethernet") &&
          is(context->next, "@type", "bridge|network|ethernet");
@@ -127,17 +128,17 @@ static bool both_on_taps(const ChangeContext *context) {
 #define IGNORE(kinds, items, paths, when)                                                                    \
   { NULL, kinds, items, paths, when, RESTART, false, NULL }
 
-#define PLUG_IN "virsh attach-device --live plugs it in, if the machine has a slot free for it."
+#define PLUG_IN "virsh attach-device --live plugs it in, if the machine has a free slot."
 #define TAKE_OUT                                                                                             \
-  "virsh detach-device --live takes it out, if the guest lets go of it; or attach-device --config keeps it."
+  "virsh detach-device --live unplugs it, if the guest releases it; or attach-device --config keeps it."
 
 #define REPLUG                                                                                               \
-  "It takes a shutdown and a start; or virsh detach-device and attach-device --live, in which the guest "    \
-  "sees it leave and "                                                                                       \
-  "come back."
+  "This needs a shutdown and a start; or virsh detach-device and attach-device --live, which the guest "     \
+  "sees as "                                                                                                 \
+  "an unplug and a replug."
 
 static const ChangeRow rows[] = {
-    /* What is no change: libvirt's own doing at a start, and what follows from something else that is told. */
+    /* Not changes: what libvirt itself does at a start, and what follows from another change that is reported. */
     IGNORE(EITHER, "", "@id|name|uuid|genid|memory@total|resource/*", NULL),
     IGNORE(EITHER, "", "cpu|cpu@*|cpu/model*|cpu/vendor*|cpu/feature*|cpu/maxphysaddr*|cpu/cache*",
            cpu_is_resolved_at_start),
@@ -145,7 +146,7 @@ static const ChangeRow rows[] = {
     IGNORE(EITHER, "", "cpu/feature[*", feature_is_resolved_at_start),
     IGNORE(EITHER, "", "currentMemory", has_no_balloon),
     IGNORE(EITHER, "graphics *", "@port|@tlsPort|@websocket|@listen", autoport),
-    IGNORE(EITHER, "graphics *", "@listen", NULL), /* again in listen@address */
+    IGNORE(EITHER, "graphics *", "@listen", NULL), /* repeats listen@address */
     IGNORE(EITHER, "disk *", "driver@*", has_no_medium),
 
     /* Whole devices. */
@@ -156,9 +157,9 @@ static const ChangeRow rows[] = {
     {"DISK_ADDED", ADDED, "disk *", NULL, NULL, RESTART, false, NULL},
     {"DISK_REMOVED", REMOVED, "disk *", NULL, NULL, RESTART, false, NULL},
     {"MEMORY_ADDED", ADDED, "memory *", NULL, memory_plugs, HOTPLUG, false,
-     "virsh attach-device --live plugs it in, if a slot for memory is free."},
+     "virsh attach-device --live plugs it in, if a memory slot is free."},
     {"MEMORY_ADDED", ADDED, "memory *", NULL, NULL, RESTART, false,
-     "It takes a shutdown and a start: the running domain has no slots for memory (maxMemory)."},
+     "This needs a shutdown and a start: the running domain has no memory slots (maxMemory)."},
     {"MEMORY_REMOVED", REMOVED, "memory *", NULL, NULL, HOTPLUG, false, TAKE_OUT},
     {"GRAPHICS", WHOLE, "graphics *", NULL, has_video, MIGRATION, false, NULL},
     {"GRAPHICS", WHOLE, "graphics *", NULL, NULL, RESTART, false, NULL},
@@ -197,9 +198,8 @@ static const ChangeRow rows[] = {
     /* Disks. */
     {"DISK_MEDIUM", EITHER, "disk *", "@type|source*", has_no_medium, HOTPLUG, true, NULL},
     {"DISK_SOURCE", VALUE, "disk *", "@type|source*|driver@type", NULL, RESTART, false,
-     "It takes a shutdown and a start. A migration that is given the definition for its target would take it "
-     "as it is: only for "
-     "another way to the very same data."},
+     "This needs a shutdown and a start. A migration with the new definition would switch to it without a "
+     "check: do that only if it is another path to the very same data."},
     {"DISK_LIMITS", EITHER, "disk *", "iotune*", NULL, HOTPLUG, true,
      "virsh blkdeviotune --live sets it while the guest runs."},
     {"DISK_DRIVER", EITHER, "disk *",
@@ -212,7 +212,7 @@ static const ChangeRow rows[] = {
 
     /* Processors. */
     {"VCPUS", EITHER, "", "vcpu@current|vcpus/*", vcpus_fit, HOTPLUG, false,
-     "virsh setvcpus --live sets it while the guest runs; to take one away the guest has to let go of it."},
+     "virsh setvcpus --live sets it while the guest runs; to unplug one, the guest must release it."},
     {"VCPUS", VALUE, "", "vcpu|vcpu@current|vcpus/*", NULL, RESTART, false, NULL},
     {"CPU_PINNING", EITHER, "", "cputune/vcpupin*|cputune/emulatorpin*|cputune/iothreadpin*", NULL, HOTPLUG,
      true, "virsh vcpupin, emulatorpin and iothreadpin --live set it while the guest runs."},
@@ -240,7 +240,7 @@ static const ChangeRow rows[] = {
     {"MEMORY_BACKING", EITHER, "", "memoryBacking*", NULL, RESTART, false, NULL},
     {"NUMA_PLACEMENT", EITHER, "", "numatune*", NULL, MIGRATION, false, NULL},
     {"MEMORY_CURRENT", VALUE, "memory *", "target/requested", NULL, HOTPLUG, false,
-     "virsh update-memory-device --live sets it while the guest runs, as far as the guest follows."},
+     "virsh update-memory-device --live sets it while the guest runs, as far as the guest cooperates."},
 
     /* The rest of the domain. */
     {"METADATA", EITHER, "", "title|description|metadata*", NULL, HOTPLUG, true,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Compares two definitions.
  *
- * Both are sorted, so one walk over both finds what differs. A whole item that only one has is one change. Of an item that
- * both have, all values that differ and fall under the same code and remedy are one change, told together. */
+ * Both are sorted, so a single walk over both finds the differences. A whole item that only one side has is one
+ * change. In an item that both have, all differing values with the same code and remedy form one change. */
 #include "libmigrate/core/changes.h"
 
 #include "libmigrate/core/change-rules.h"
@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Changes of one item. The table has fewer codes for any kind of item. */
+/* Changes of one item. The table has fewer codes than this for any kind of item. */
 #define GROUPS_MAX 64
-/* Values that are told of a change; the others are counted. */
+/* How many values of a change are shown; the rest are counted. */
 #define SHOWN_MAX 4
 
 static const char *const remedy_names[] = {
@@ -36,7 +36,7 @@ int mig_remedy_from_name(const char *name) {
 
 /* --- words --- */
 
-/* Exact, unlike a size that is to be read at a glance: two that differ are to look so. */
+/* Exact, unlike other sizes in messages: two that differ must look different. */
 static void add_size(Text *text, const char *digits) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   uint64_t value = strtoull(digits, NULL, 10);
@@ -75,7 +75,7 @@ static void end_values(Text *text) {
     text_add(text, ", and %u more", text->dropped);
 }
 
-/* What a whole item is, in its most telling values. */
+/* A whole item in its most telling values. */
 static void add_summary(Text *text, ChangeSlice item) {
   static const char *const telling[] = {"@type",       "@model",     "@mode",       "source@*",
                                         "source/*",    "backend*",   "model@type",  "target@bus",
@@ -84,7 +84,7 @@ static void add_summary(Text *text, ChangeSlice item) {
     for (size_t j = 0; j < item.n; j++)
       if (change_fits(telling[i], item.entries[j].path))
         add_value(text, &item.entries[j]);
-  /* The others are no news. */
+  /* The others are not news. */
   text->dropped = 0;
   if (text->used == 0)
     text_add(text, "present");
@@ -93,9 +93,8 @@ static void add_summary(Text *text, ChangeSlice item) {
 static const char *remedy_sentence(const ChangeRow *row) {
   static const char *const sentences[] = {
       [MIG_REMEDY_HOTPLUG] = "virsh update-device --live sets it while the guest runs.",
-      [MIG_REMEDY_MIGRATION] =
-          "A migration that is given the definition for its target brings it in (virsh migrate --xml).",
-      [MIG_REMEDY_RESTART] = "It takes a shutdown and a start; that the guest reboots is not enough.",
+      [MIG_REMEDY_MIGRATION] = "A migration with the new definition applies it (virsh migrate --xml).",
+      [MIG_REMEDY_RESTART] = "This needs a shutdown and a start; a reboot inside the guest is not enough.",
   };
   return row->how ? row->how : sentences[row->remedy];
 }
@@ -103,18 +102,18 @@ static const char *remedy_sentence(const ChangeRow *row) {
 static void add_message(const ChangeRow *row, ChangeKind kind, const MigChange *change, Text *message) {
   const char *live = change->live, *next = change->next;
   if (kind == CHANGE_ADDED)
-    text_add(message, "The next start would have it (%s), the running domain has it not.", next);
+    text_add(message, "The next start would add it (%s); the running domain does not have it.", next);
   else if (kind == CHANGE_REMOVED)
-    text_add(message, "The running domain has it (%s), the next start would not.", live);
+    text_add(message, "The running domain has it (%s); the next start would remove it.", live);
   else if (!*live)
-    text_add(message, "The next start would have %s, which it runs without.", next);
+    text_add(message, "The running domain does not have %s; the next start would add it.", next);
   else if (!*next)
-    text_add(message, "It runs with %s, which the next start would not have.", live);
+    text_add(message, "The running domain has %s; the next start would remove it.", live);
   else
-    text_add(message, "It runs with %s; the next start would have %s.", live, next);
+    text_add(message, "The running domain has %s; the next start would have %s.", live, next);
   text_add(message, " %s", remedy_sentence(row));
   if (row->by_migration && row->remedy == MIG_REMEDY_HOTPLUG)
-    text_add(message, " So does a migration that is given the definition for its target.");
+    text_add(message, " A migration with the new definition applies it, too.");
 }
 
 /* --- the walk --- */
@@ -123,7 +122,7 @@ static void add_message(const ChangeRow *row, ChangeKind kind, const MigChange *
 typedef struct Group {
   const ChangeRow *row;
   ChangeKind kind;   /* ADDED, REMOVED, or VALUE for both others */
-  MigChange *change; /* NULL: there is no room for it, it is only counted */
+  MigChange *change; /* NULL: no room for it, only counted */
   Text live, next;
 } Group;
 
@@ -174,7 +173,7 @@ static void end_item(Walk *walk) {
   walk->n_groups = 0;
 }
 
-/* Either may be NULL, not both. */
+/* One of them may be NULL. */
 static void add_difference(Walk *walk, const MigDefEntry *live, const MigDefEntry *next) {
   const MigDefEntry *one = live ? live : next;
   const ChangeRow *row;

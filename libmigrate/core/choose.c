@@ -9,66 +9,69 @@
 
 /* Theory of operation
  *
- * Each pass that begins tells one point of the dirtying curve: how long the pass before it took, and what the guest
- * dirtied in that time. With the probes' points from before the start that is often enough to see, in the first pass,
- * how the migration will go. So the ways are compared whenever a pass begins, and about once a second in between, and
- * the cheapest one that is open is followed:
+ * Each pass that starts adds one point to the dirtying curve: how long the previous pass took, and what the guest dirtied in
+ * that time. Together with the points probed before the start, that is often enough to foresee in the first pass how the
+ * migration will go. So the ways are compared whenever a pass starts, and about once a second in between, and the cheapest
+ * open one is followed:
  *
- *   pre_copy       the downtime limit is set to where the switch is to happen, at a pass's end only
- *   auto_converge  QEMU was told at the start. A new throttle begins a new curve, and the limit is set to the goal
+ *   pre_copy       the downtime limit is set to where the switchover should happen, at the start of a pass only
+ *   auto_converge  enabled at the start. A new throttle starts a new curve, and the limit is set to the goal
  *   pause          the downtime limit is raised to what the pause will take, within max_pause_ms: QEMU stops the guest
- *                  at the first pass's end that fits, so a wrong forecast makes it late and never too long
- *   post_copy      only while bytes flow
- *   none           the migration is ended with NOT_CONVERGING, as soon as two passes have confirmed it
+ *                  after the first pass that fits, so a wrong forecast makes it late and never too long
+ *   post_copy      only while data is moving
+ *   none           the migration is aborted with NOT_CONVERGING, as soon as two passes have confirmed it
  *
- * max_throttle_pct bars what would outlast QEMU's next step, where that is above it (throttle.c).
+ * max_throttle_pct rules out whatever would outlast QEMU's next step, if that step is above it (throttle.c).
  *
- * A guest that was seen to change may change again: such a one is given CHANGING_PATIENCE_MS after the last change
- * before it is called hopeless. A change shows in the curve; or, since that has a point a pass only and passes are long,
- * in how busy the guest's CPUs are: one that works in bursts has calm seconds, in which it dirties little. */
+ * A guest that was seen to change may change again: it gets CHANGING_PATIENCE_MS after the last change before it is called
+ * hopeless. A change shows in the curve. Since the curve gets only one point per pass, and passes are long, it also shows in
+ * how busy the guest's CPUs are: a guest that works in bursts has calm seconds, in which it dirties little. */
 
 #define LOOK_EVERY_MS 1000
-/* A stream that reaches so much of its share is held back by that, and not by the link. */
+/* A stream that reaches this much of its share is limited by the share, not by the link. */
 #define HELD_BACK 0.9
-/* The bandwidth of a stream that began just now says nothing. */
+/* A stream that has only just started has no meaningful bandwidth. */
 #define SETTLE_MS 1000
-/* Passes that must have begun before our eyes before a migration is called hopeless: the third has begun. */
+/* How many passes must have been seen to start before a migration is called hopeless: the third one has started. */
 #define CONFIRM_PASSES       2
 #define CHANGING_PATIENCE_MS 60000
-/* A second in which the guest's CPUs do less than that share of what they were seen to do is calm. */
+/* A second is calm if the guest's CPUs do less than this share of the most they were seen to do. */
 #define CALM_SHARE     0.5
 #define LOAD_WINDOW_MS 1000
-/* Of its CPUs; a guest that uses less than that cannot be told from an idle one. */
+/* Share of its CPUs; a guest that uses less looks idle. */
 #define LOAD_NOISE 0.02
-/* A dirty rate of up to so much of the bandwidth is near it: a probe is right within 10 %, and a pass's size, too. */
+/* A dirty rate of up to this share of the bandwidth is near it: probes and pass sizes are accurate within 10 %. */
 #define NEAR_LINK 1.25
-/* Of the deadline; past that, a pause is no longer put off. */
+/* Share of the deadline after which a pause is no longer postponed. */
 #define DEADLINE_SHARE 0.5
-/* A pass that is smaller than the one before by that share gained something. */
+/* A pass gains if it is smaller than the previous one by this share. */
 #define GAIN 0.005
-/* A floor of so many times the goal is far from it. */
+/* A floor of this many times the goal is far from it. */
 #define FAR 4.0
-/* See is_stale(). monitor.c counts no further than its own limit. */
+/* See is_stale(). monitor.c counts only up to its own limit. */
 #define NEAR_STALE_PASSES 3
-/* A limit that is off by less is left as it is. */
+/* A limit that is off by less than this is left alone. */
 #define LIMIT_SLACK 0.25
-/* So near must the end be for its limit to be set. */
+/* The limit is set once the end is this near. */
 #define NEAR_PASSES 5
-/* More passes than that after a limit was set, the end is overdue. */
+/* This many passes after a limit was set, the end is overdue. */
 #define OVERDUE_PASSES 8
-/* Post-copy must show within that, or counts as refused. */
+/* Post-copy must show within this time, or it counts as refused. */
 #define POST_COPY_RUNG_MS 10000
-/* QEMU must have begun to throttle by this pass, or will not; and within so many of a guest that turned out to need it. */
+/* QEMU starts to throttle by this pass or not at all; and within this many passes once the guest turned out to need
+ * it. */
 #define THROTTLE_BY_PASS   6
 #define THROTTLE_PASSES    3
 #define THROTTLE_PASSES_MS 4000
-/* A limit that libvirt refused is asked for again after that. */
+/* When to request a limit again that libvirt refused. */
 #define LIMIT_RETRY_MS 5000
-/* From QEMU's last look at the dirty log, beside the downtime itself; and until a post-copy that was asked for shows. */
+/* Since QEMU's last look at the dirty log, on top of the downtime itself; also how long a requested post-copy takes
+ * to show. */
 #define SWITCHING_MS 1000
-/* No bytes for so long: not the moment to put the guest at the mercy of the link. */
+/* After this long without data, do not put the guest at the mercy of the link. */
 #define LINK_QUIET_MS 300
-/* So much of the mean must have flowed since the reading before, which must be no older than that. */
+/* A link is healthy if this share of the mean has flowed since the previous reading, which must be no older than
+ * this. */
 #define HEALTHY_SHARE 0.7
 #define RECENT_MS     1000
 
@@ -76,18 +79,18 @@ static uint64_t since(uint64_t now, uint64_t then) {
   return now > then ? now - then : 0;
 }
 
-/* --- what a sample teaches --- */
+/* --- learning from a sample --- */
 
 typedef struct PassBegun {
-  uint64_t passes;    /* that have begun */
-  uint64_t bytes;     /* dirty at the begin of each, on the mean */
+  uint64_t passes;    /* that have started */
+  uint64_t bytes;     /* dirty at the start of each, on average */
   uint64_t begin_ms;  /* of the last one */
   uint64_t processed; /* sent in all by then */
 } PassBegun;
 
-/* One or more passes began between two samples: how long a pass took, and what it left, on the mean. What they all left
- * has been sent since, but for the rest of the last one and with the rest of the one before them. The begin of the pass
- * under way is found from what has been sent of it. */
+/* One or more passes started between two samples: how long a pass took and what it left, on average. What they all
+ * left has been sent since, minus the rest of the last one and plus the rest of the one before them. The start of the
+ * current pass follows from how much of it has been sent. */
 static PassBegun pass_begun(const MigMonitor *monitor, const MigSample *sample) {
   const MigSample *last = &monitor->last;
   uint64_t passes = since(sample->iteration, last->iteration);
@@ -119,7 +122,7 @@ static void learn_from_passes(MigMonitor *monitor, const MigSample *sample) {
   double took_s = (double)since(begun.begin_ms, monitor->pass_start_ms) / 1000.0 / (double)begun.passes;
   uint64_t sent = since(begun.processed, monitor->pass_processed) / begun.passes;
   throttle_note_pass(monitor, monitor->last.now_ms, sample->now_ms, sent, begun.bytes);
-  /* A pass that began before our eyes ended before them: its length is known. The first one of a new throttle is left out, unless
+  /* The length of a pass that was seen to start is known. The first one under a new throttle is left out, unless
    * there may be no other. */
   bool whole = monitor->passes_seen > 0 || monitor->last.iteration <= 1 ||
                (monitor->pass_whole && throttle_is_last(monitor));
@@ -129,8 +132,9 @@ static void learn_from_passes(MigMonitor *monitor, const MigSample *sample) {
   monitor->passes_seen += (unsigned)(begun.passes > 1000 ? 1000 : begun.passes);
 }
 
-/* Slowed down, the guest is another one. QEMU does that as a pass begins, which is the first of the new one then, and may be seen to
- * begin before the throttle is. Else the pass under way is of both, and teaches nothing. */
+/* A throttled guest behaves like a different one. QEMU throttles as a pass starts, which is then the first under the
+ * new throttle, and may be seen to start before the throttle shows. Otherwise the current pass mixes both, and
+ * nothing can be learned from it. */
 static void learn_from_throttle(MigMonitor *monitor, const MigSample *sample) {
   uint64_t passes = since(sample->iteration, monitor->last.iteration);
   mig_dirty_curve_restart(&monitor->curve);
@@ -147,7 +151,7 @@ static void learn_from_throttle(MigMonitor *monitor, const MigSample *sample) {
   monitor->passes_seen = 0;
 }
 
-/* Throttled, it is not the guest that is calm. */
+/* A throttled guest only looks calm. */
 static void observe_load(MigMonitor *monitor, const MigSample *sample) {
   MigGuestLoad *load = &monitor->load;
   uint64_t ms = since(sample->now_ms, load->from_ms);
@@ -174,14 +178,14 @@ static void observe_load(MigMonitor *monitor, const MigSample *sample) {
   load->from_cpu_ms = sample->guest_cpu_ms;
 }
 
-/* As smoothed, but not above a limit that was set since. */
+/* Smoothed, but not above a limit that was set since. */
 static double bandwidth_of(const MigMonitor *monitor) {
   double bandwidth = (double)monitor->last.bandwidth_bytes_per_s;
   uint64_t limit = mig_monitor_limit_bytes_per_s(monitor);
   return limit > 0 && bandwidth > (double)limit ? (double)limit : bandwidth;
 }
 
-/* Is it the link that sets the pace? */
+/* Does the link set the pace? */
 static bool shows_link(const MigMonitor *monitor, const MigSample *sample) {
   return !sample->post_copy &&
          (monitor->share_bytes_per_s == 0 ||
@@ -199,7 +203,7 @@ void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
     monitor->way_iteration = sample->iteration;
     monitor->pass_processed = sample->iteration <= 1 ? 0 : sample->memory_processed_bytes;
     monitor->throttle_counted_ms = monitor->pass_start_ms;
-    monitor->throttle_counts = sample->iteration > 1; /* of what went before nothing is known */
+    monitor->throttle_counts = sample->iteration > 1; /* earlier passes are not known */
   }
   if (monitor->flow_begin_ms == 0 && sample->memory_processed_bytes > 0) {
     monitor->flow_begin_ms = sample->now_ms;
@@ -209,7 +213,7 @@ void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first) {
   if (monitor->flow_begin_ms > 0 && since(sample->now_ms, monitor->flow_begin_ms) >= SETTLE_MS &&
       shows_link(monitor, sample) && sample->bandwidth_bytes_per_s > monitor->peak_bytes_per_s)
     monitor->peak_bytes_per_s = sample->bandwidth_bytes_per_s;
-  /* Over a gap in the readings a rate says nothing of the link as it is now. */
+  /* Across a gap in the readings, a rate says nothing about the link now. */
   uint64_t gap_ms = first ? 0 : since(sample->now_ms, last->now_ms);
   monitor->recent_bytes_per_s = 0;
   if (gap_ms > 0 && gap_ms <= RECENT_MS)
@@ -248,7 +252,7 @@ static bool flows(const MigMonitor *monitor) {
   return since(monitor->observed_ms, monitor->last_flow_ms) < LINK_QUIET_MS;
 }
 
-/* Up to the last reading bytes have flowed as before: a link that is going away shows in it first. */
+/* Data has flowed as before up to the last reading: a failing link shows there first. */
 static bool is_link_healthy(const MigMonitor *monitor) {
   return flows(monitor) && monitor->recent_bytes_per_s >= HEALTHY_SHARE * bandwidth_of(monitor);
 }
@@ -292,8 +296,8 @@ static bool set_limit(MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms
   return true;
 }
 
-/* The limit for an end by pre-copy. It only rises: a lower one would at best save what the switch drowns, and at worst
- * chase the guest for ever. And it is doubled when the end that was foreseen is overdue. */
+/* The limit to finish by pre-copy. It only rises: a lower one would at best save what drowns in the switchover, and
+ * at worst chase the guest for ever. It is doubled when the expected end is overdue. */
 static uint64_t pre_copy_limit_ms(const MigMonitor *monitor) {
   const MigWayForecast *way = &monitor->forecast.ways[MIG_WAY_PRE_COPY];
   uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS));
@@ -305,13 +309,12 @@ static uint64_t pre_copy_limit_ms(const MigMonitor *monitor) {
 
 static bool take_pre_copy(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
   if (monitor->way == MIG_WAY_PAUSE)
-    return false; /* the limit that was set for it does no harm to a guest that needs less */
+    return false; /* its limit does no harm to a guest that needs less */
   if (monitor->way != MIG_WAY_PRE_COPY)
     follow(monitor, MIG_WAY_PRE_COPY);
   if (monitor->last.memory_remaining_bytes == 0)
     return false; /* it is switching over */
-  /* In the middle of a pass nothing is known yet that the pass's begin did not know; and what is many passes away is not
-   * known well enough. */
+  /* Nothing new is known in the middle of a pass; and an end many passes away is too uncertain. */
   return pass_began && monitor->forecast.ways[MIG_WAY_PRE_COPY].passes <= NEAR_PASSES &&
          set_limit(monitor, MIG_ACTION_SET_DOWNTIME, pre_copy_limit_ms(monitor), ret_action);
 }
@@ -320,25 +323,25 @@ static bool works_in_bursts(const MigGuestLoad *load) {
   return load->seen && load->least_share + LOAD_NOISE < CALM_SHARE * load->most_share;
 }
 
-/* Not long ago it was seen to do something else, and so may again. */
+/* The guest changed its behaviour not long ago, and may again. */
 static bool may_change(const MigMonitor *monitor) {
   uint64_t now_ms = monitor->last.now_ms;
   return (monitor->curve.changes > 0 && since(now_ms, monitor->changed_ms) < CHANGING_PATIENCE_MS) ||
          (works_in_bursts(&monitor->load) && since(now_ms, monitor->load.calm_ms) < CHANGING_PATIENCE_MS);
 }
 
-/* However little: what gets less may get little enough in time. */
+/* However little: passes that shrink may get small enough in time. */
 static bool gains(const MigMonitor *monitor) {
   return (double)monitor->pass_bytes < (1 - GAIN) * (double)monitor->prior_pass_bytes;
 }
 
-/* It dirties about as much as the link carries: a few percent in what was measured decide whether it converges. */
+/* It dirties about as much as the link carries: an error of a few percent decides whether it converges. */
 static bool is_near_link(const MigMonitor *monitor) {
   return mig_dirty_curve_lower(&monitor->curve, 1.0) < NEAR_LINK * bandwidth_of(monitor);
 }
 
-/* A guest that works in bursts may soon be calm, and one that is near the link may converge though the forecast denies it:
- * these need no pause. That is waited for as long as the pause is worth, and never so long that the deadline comes near. */
+/* A guest that works in bursts may soon be calm, and one near the link's bandwidth may converge against the forecast:
+ * neither needs a pause then. Wait for that as long as the pause is worth, and never until the deadline is near. */
 static bool may_do_without(MigMonitor *monitor, const MigWayForecast *pause) {
   uint64_t now_ms = monitor->last.now_ms, deadline_ms = mig_monitor_deadline_ms(monitor);
   bool may_converge = is_near_link(monitor) && (monitor->passes_seen < CONFIRM_PASSES || gains(monitor));
@@ -352,7 +355,7 @@ static bool may_do_without(MigMonitor *monitor, const MigWayForecast *pause) {
          pause->total_s * 1000.0 <= DEADLINE_SHARE * (double)since(deadline_ms, monitor->start_ms);
 }
 
-/* QEMU throttles a guest that dirties half of what is sent, twice in a row. */
+/* QEMU throttles a guest that twice dirties more than half of what was sent. */
 static bool should_have_throttled(const MigMonitor *monitor) {
   const MigSample *last = &monitor->last;
   return last->throttle_pct == 0 && last->iteration >= THROTTLE_BY_PASS &&
@@ -360,8 +363,9 @@ static bool should_have_throttled(const MigMonitor *monitor) {
          since(last->now_ms, monitor->way_since_ms) >= THROTTLE_PASSES_MS;
 }
 
-/* QEMU throttles by itself. A guest that is being slowed down gains most by the end of it; one that is not yet may do
- * without, and then is not to be stopped for longer than another. One that is not although it should be counts as refused. */
+/* QEMU throttles by itself. A throttled guest gains most if it ends soon. One that is not throttled yet may not need
+ * it, and must not be stopped for longer than any other guest. If QEMU should have throttled and did not, the way
+ * counts as refused. */
 static bool take_auto_converge(MigMonitor *monitor, MigAction *ret_action) {
   uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS));
   if (monitor->way != MIG_WAY_AUTO_CONVERGE)
@@ -404,7 +408,7 @@ static bool take_post_copy(MigMonitor *monitor, MigAction *ret_action) {
   return true;
 }
 
-/* QEMU was told to throttle, and may yet do so, or go further. */
+/* Auto-converge is enabled, and QEMU may yet throttle, or throttle further. */
 static bool throttle_may_help(const MigMonitor *monitor) {
   if (!monitor->open.auto_converge || throttle_is_last(monitor))
     return false;
@@ -413,13 +417,13 @@ static bool throttle_may_help(const MigMonitor *monitor) {
   return throttle_next_pct(monitor) > monitor->last.throttle_pct;
 }
 
-/* So far above what is allowed that a few percent more or less in a pass cannot matter. */
+/* So far above the goal that a few percent per pass cannot matter. */
 static bool is_far(const MigMonitor *monitor) {
   double goal_s = (double)mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS) / 1000.0;
   return monitor->forecast.floor_s > FAR * goal_s;
 }
 
-/* Near to its goal, a guest is given some passes to gain something worth the name. */
+/* Near its goal, a guest gets some more passes to gain something worthwhile. */
 static bool is_stale(const MigMonitor *monitor) {
   return !gains(monitor) && (is_far(monitor) || monitor->stale_passes >= NEAR_STALE_PASSES);
 }
@@ -447,8 +451,8 @@ static bool time_to_look(const MigMonitor *monitor, bool pass_began) {
          since(last->now_ms, monitor->looked_ms) >= LOOK_EVERY_MS;
 }
 
-/* A goal that was tightened holds at once, whatever else is known. A guest that is to be paused may be stopped for as long as
- * a pause may take. A limit that was refused may be in force all the same, since not all refusals are answers. */
+/* A tightened goal applies at once, whatever else is known. A guest that is to be paused may be stopped for as long
+ * as a pause may take. A refused limit may be in force all the same, since an error is not always an answer. */
 static bool keep_goal(MigMonitor *monitor, MigAction *ret_action) {
   uint64_t most_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS);
   uint64_t pause_ms = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_PAUSE_MS);
@@ -465,8 +469,8 @@ static bool keep_goal(MigMonitor *monitor, MigAction *ret_action) {
   return true;
 }
 
-/* What remains fits the limit, since QEMU's last look or since the limit was asked for: it is about to stop the guest, or has. If
- * more passes begin, it has not. */
+/* What remains fits the limit, since QEMU's last look or since the limit was requested: QEMU is about to stop the
+ * guest, or has. If more passes start, it has not. */
 static bool may_be_switching(MigMonitor *monitor) {
   uint64_t room_ms = monitor->downtime_ms + SWITCHING_MS, now_ms = monitor->last.now_ms;
   bool fits = (double)monitor->last.memory_remaining_bytes * 1000.0 <=
@@ -481,8 +485,8 @@ static bool may_be_switching(MigMonitor *monitor) {
   return monitor->last.iteration <= monitor->switching_iteration + 1;
 }
 
-/* The guest is slowed down by more than is permitted: QEMU took a step that was not foreseen, or a goal was tightened. There is no
- * way to lower a throttle but to end what it is for. */
+/* The guest is throttled by more than is permitted: QEMU took an unexpected step, or a goal was tightened. The only
+ * way to lower a throttle is to end pre-copy. */
 static bool end_throttle(MigMonitor *monitor, bool switching, MigAction *ret_action) {
   const MigSample *last = &monitor->last;
   bool post_copy = mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_POST_COPY) && monitor->open.post_copy &&
@@ -533,7 +537,7 @@ bool choose_way(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
   case MIG_WAY_COUNT:
     break;
   }
-  /* What is on the last throttle that is permitted gets no second pass: QEMU would slow it down further. */
+  /* At the last permitted throttle there is no second pass: QEMU would throttle further. */
   return (throttle_is_imminent(monitor) || (pass_began && is_hopeless(monitor))) &&
          give_up(monitor, ret_action);
 }

@@ -7,5 +7,5 @@
 /* Learns from a sample before it becomes monitor->last. */
 void choose_observe(MigMonitor *monitor, const MigSample *sample, bool first);
 
-/* Compares the ways and takes one, if it is time to. True: ret_action says what to do. */
+/* Compares the ways and takes one, if it is time. True: ret_action says what to do. */
 bool choose_way(MigMonitor *monitor, bool pass_began, MigAction *ret_action);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Emptying a node: which guest goes next, and where to.
  *
- * Theory of Operation. Of one priority, short moves go first. A drain that is cut short, by an operator or by the node
- * itself, has then brought the most guests to safety for its time; the first moves tell what the link carries before the
- * long ones are foreseen by it; and what will hardly end holds nobody up. What that costs is a tail: the longest move may
- * run alone at the end, and lasts as much longer as the whole takes that a move cannot fill the link by itself.
+ * Theory of Operation. Within one priority, short migrations go first. If an operator or the node cuts the drain
+ * short, it has then saved the most guests for its time; the first migrations show what the link carries before the
+ * long ones are forecast; and a guest that hardly converges holds nobody up. The price is a tail: the longest
+ * migration may run alone at the end, which takes longer if a single one cannot fill the link.
  *
- * A guest whose targets have no place now stands in nobody's way: the next one that has a target goes. */
+ * A guest whose targets have no free place is in nobody's way: the next one that has a target goes. */
 #include "libmigrate/core/drain.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ MigDrainFit mig_drain_fit(const MigCheckReport *report) {
   return mig_check_may_wait(report) ? MIG_DRAIN_FIT_NOT_NOW : MIG_DRAIN_FIT_NO;
 }
 
-/* --- in which order --- */
+/* --- the order --- */
 
 uint64_t mig_drain_expected_ms(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *link,
                                const MigPolicy *policy) {
@@ -40,7 +40,7 @@ static bool has_room(const MigDrainGuest *guest, const MigDrainTarget *target) {
   return target->free_bytes == UINT64_MAX || target->free_bytes >= guest->memory_bytes;
 }
 
-/* Memory may come free there: who is sent all the same waits for that. */
+/* Memory may become free there: a guest that is sent anyway waits for that. */
 static MigDrainFit fit_now(const MigDrainGuest *guest, const MigDrainTarget *targets, size_t i) {
   return guest->fits[i] == MIG_DRAIN_FIT_YES && !has_room(guest, &targets[i]) ? MIG_DRAIN_FIT_NOT_NOW
                                                                               : guest->fits[i];
@@ -57,7 +57,7 @@ static int compare_numbers(uint64_t a, uint64_t b) {
   return (a > b) - (a < b);
 }
 
-/* Below 0: a goes before b, as far as they themselves tell. */
+/* Below 0: a goes before b. 0: in the given order. */
 static int compare(const MigDrainGuest *a, const MigDrainGuest *b, const MigDrainTarget *targets,
                    size_t n_targets) {
   int order = compare_numbers(a->priority, b->priority);
@@ -69,13 +69,13 @@ static int compare(const MigDrainGuest *a, const MigDrainGuest *b, const MigDrai
   return order ? order : compare_numbers(a->memory_bytes, b->memory_bytes);
 }
 
-/* --- where to --- */
+/* --- the target --- */
 
 static bool is_open(const MigDrainGuest *guest, const MigDrainTarget *targets, size_t i, MigDrainFit wanted) {
   return fit_now(guest, targets, i) == wanted && targets[i].places > 0 && !targets[i].held;
 }
 
-/* Is memory known of every target that this guest may go to now? Else numbers would be compared with nothing. */
+/* Is the free memory of every target known that this guest may go to now? Otherwise it cannot be compared. */
 static bool memory_is_known(const MigDrainGuest *guest, const MigDrainTarget *targets, size_t n_targets,
                             MigDrainFit wanted) {
   for (size_t i = 0; i < n_targets; i++)
@@ -90,7 +90,7 @@ static bool is_better(const MigDrainTarget *a, const MigDrainTarget *b, bool by_
   return a->sent < b->sent;
 }
 
-/* n_targets: none. */
+/* Returns n_targets for none. */
 static size_t choose_target(const MigDrainGuest *guest, const MigDrainTarget *targets, size_t n_targets,
                             MigDrainFit wanted) {
   bool by_memory = memory_is_known(guest, targets, n_targets, wanted);
@@ -106,7 +106,7 @@ static size_t choose_target(const MigDrainGuest *guest, const MigDrainTarget *ta
 static size_t choose_any_target(const MigDrainGuest *guest, const MigDrainTarget *targets, size_t n_targets) {
   size_t target = choose_target(guest, targets, n_targets, MIG_DRAIN_FIT_YES);
 
-  /* What waiting may cure is the queue's to wait for, but only if nothing better is left. */
+  /* If nothing better is left, let the queue wait for what waiting may clear. */
   if (target == n_targets && !fits_anywhere(guest, targets, n_targets))
     target = choose_target(guest, targets, n_targets, MIG_DRAIN_FIT_NOT_NOW);
   return target;
@@ -139,7 +139,7 @@ bool mig_drain_is_stuck(const MigDrainFit *fits, size_t n_targets) {
   return true;
 }
 
-/* --- when a move is over --- */
+/* --- after a migration --- */
 
 typedef struct CauseRow {
   MigDrainNext next;
@@ -153,12 +153,12 @@ typedef struct CauseRow {
 
 static const CauseRow rows[] = {
     [MIG_CAUSE_NONE] = {STAY, false},
-    /* somebody did not want it */
+    /* someone did not want it */
     [MIG_CAUSE_USER_ABORT] = {STAY, false},
     [MIG_CAUSE_CANCELLED_ELSEWHERE] = {STAY, false},
     [MIG_CAUSE_HOST_SHUTDOWN] = {STAY, false},
     [MIG_CAUSE_NOT_WATCHED] = {STAY, false},
-    /* the guest and its goals: another target would cost the same time for the same end */
+    /* the guest and its goals: another target would take the same time to end the same way */
     [MIG_CAUSE_DEADLINE] = {STAY, false},
     [MIG_CAUSE_NOT_CONVERGING] = {STAY, false},
     [MIG_CAUSE_GUEST_STOPPED] = {GONE, false},
@@ -169,7 +169,7 @@ static const CauseRow rows[] = {
     /* this node, for a while */
     [MIG_CAUSE_SOURCE_UNREACHABLE] = {AGAIN, false},
     [MIG_CAUSE_PENDING_TIMEOUT] = {AGAIN, false},
-    /* the target, or the way there */
+    /* the target, or the link to it */
     [MIG_CAUSE_NO_PROGRESS] = {ELSEWHERE, false},
     [MIG_CAUSE_LINK_STALLED] = {ELSEWHERE, false},
     [MIG_CAUSE_LINK_LOST] = {ELSEWHERE, false},

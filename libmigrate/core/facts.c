@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Small questions to facts. */
+/* Small helpers on facts. */
 #include "libmigrate/core/facts.h"
 
 #include "libmigrate/core/table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a domain and a host are, as far as a move goes. Plain data: virt fills it in, core decides on it. */
+/* The facts about a domain and a host that matter for a migration. Plain data: virt fills it in, core decides on it. */
 #pragma once
 
 #include "libmigrate/core/match.h"
@@ -7,14 +7,14 @@
 
 #define MIG_UUID_STRING_SIZE 37
 
-/* Owns the strings and arrays of the facts that name it; of virt/store.c. */
+/* Owns the strings and arrays of the facts that point to it; see virt/store.c. */
 typedef struct MigStore MigStore;
 
-/* How a thing that is named stands at the target. Whether it is there at all may be hidden from here. */
+/* Whether the target has a named thing. The source may be unable to see it. */
 typedef enum MigSight {
-  MIG_SIGHT_UNSEEN, /* cannot be told from here */
+  MIG_SIGHT_UNSEEN, /* the source cannot tell */
   MIG_SIGHT_ABSENT,
-  MIG_SIGHT_INACTIVE, /* defined, and not started */
+  MIG_SIGHT_INACTIVE, /* defined but not started */
   MIG_SIGHT_PRESENT
 } MigSight;
 
@@ -24,22 +24,22 @@ typedef struct MigSet {
   uint64_t words[MIG_SET_MAX / 64];
 } MigSet;
 
-void mig_set_add(MigSet *set, unsigned number); /* one that is too large is left out */
+void mig_set_add(MigSet *set, unsigned number); /* ignores one that is too large */
 bool mig_set_has(const MigSet *set, unsigned number);
 unsigned mig_set_count(const MigSet *set);
 unsigned mig_set_count_common(const MigSet *a, const MigSet *b);
 
 /* --- of a domain --- */
 
-/* Things that bear on a move by themselves, whatever the target is like. */
+/* Things that affect a migration whatever the target is. */
 typedef enum MigTraitKind {
-  MIG_TRAIT_HOSTDEV_PCI,  /* also an interface that is one */
+  MIG_TRAIT_HOSTDEV_PCI,  /* including interfaces */
   MIG_TRAIT_HOSTDEV_MDEV, /* vGPUs and the like */
   MIG_TRAIT_HOSTDEV_USB,
-  MIG_TRAIT_HOSTDEV_USB_OPTIONAL, /* libvirt leaves it out at the target */
+  MIG_TRAIT_HOSTDEV_USB_OPTIONAL, /* libvirt drops it at the target */
   MIG_TRAIT_HOSTDEV_SCSI,         /* scsi and scsi_host */
   MIG_TRAIT_HOSTDEV_OTHER,
-  MIG_TRAIT_HOSTDEV_TEAMING, /* unplugged for the move, while a virtual device carries on */
+  MIG_TRAIT_HOSTDEV_TEAMING, /* unplugged for the migration, while a virtual device carries on */
   MIG_TRAIT_INTERFACE_VDPA,
   MIG_TRAIT_INTERFACE_USER,
   MIG_TRAIT_VIRTIOFS,
@@ -50,7 +50,7 @@ typedef enum MigTraitKind {
   MIG_TRAIT_LAUNCH_SECURITY,
   MIG_TRAIT_VIDEO_3D,
   MIG_TRAIT_HOST_CHARDEV,    /* a serial or parallel port of the host */
-  MIG_TRAIT_GRAPHICS_LISTEN, /* on an address that is one host's */
+  MIG_TRAIT_GRAPHICS_LISTEN, /* on an address of one host */
   MIG_TRAIT_COMMAND_LINE,    /* arguments for QEMU that libvirt does not understand */
   MIG_TRAIT_COUNT
 } MigTraitKind;
@@ -60,15 +60,15 @@ typedef struct MigTrait {
   const char *text; /* which: "0000:3b:00.0" */
 } MigTrait;
 
-/* Things that have to be at the target under the same name. */
+/* Things that the target must have under the same name. */
 typedef enum MigNeedKind {
   MIG_NEED_NETWORK,        /* libvirt's */
   MIG_NEED_HOST_INTERFACE, /* a bridge, or the device below a macvtap */
   MIG_NEED_FILTER,         /* nwfilter */
   MIG_NEED_SECRET,         /* UUID, or TYPE:USAGE */
   MIG_NEED_FILE,           /* kernel, firmware */
-  MIG_NEED_SOCKET,         /* of a vhost-user backend: can never be seen */
-  MIG_NEED_DEVICE,         /* a kind of device that QEMU must have been built with */
+  MIG_NEED_SOCKET,         /* of a vhost-user backend: can never be checked */
+  MIG_NEED_DEVICE,         /* a kind of device that QEMU must support */
   MIG_NEED_SECURITY_MODEL, /* apparmor, selinux */
   MIG_NEED_COUNT
 } MigNeedKind;
@@ -93,7 +93,7 @@ typedef enum MigDiskType {
 
 typedef enum MigDiskDevice { MIG_DISK_DISK, MIG_DISK_LUN, MIG_DISK_CDROM, MIG_DISK_FLOPPY } MigDiskDevice;
 
-/* Does another host see the same bytes? */
+/* Do other hosts see the same data? */
 typedef enum MigStorage { MIG_STORAGE_UNKNOWN, MIG_STORAGE_LOCAL, MIG_STORAGE_SHARED } MigStorage;
 
 typedef enum MigCache {
@@ -107,10 +107,10 @@ typedef enum MigCache {
 
 typedef struct MigDisk {
   const char *target; /* vda */
-  const char *source; /* path, device, POOL/VOLUME or PROTOCOL:NAME; NULL: a drive without a medium */
+  const char *source; /* path, device, POOL/VOLUME or PROTOCOL:NAME; NULL: an empty drive */
   const char *pool;   /* of a VOLUME, with its name */
   const char *volume;
-  const char *format; /* of its image: "qcow2"; NULL: not said */
+  const char *format; /* of its image: "qcow2"; NULL: not given */
   MigDiskType type;
   MigDiskDevice device;
   MigStorage storage;
@@ -118,11 +118,11 @@ typedef struct MigDisk {
   bool read_only;
   bool shareable;
   bool transient;
-  bool optional;             /* startupPolicy: libvirt leaves the medium out where it is not */
+  bool optional;             /* startupPolicy: libvirt drops a missing medium */
   bool raw;                  /* its image is as large as the disk */
   bool job;                  /* a block job runs on it */
   uint64_t capacity_bytes;   /* as the guest sees it; 0: not known */
-  uint64_t allocation_bytes; /* what its image takes; 0: not known */
+  uint64_t allocation_bytes; /* allocated size of its image; 0: not known */
 } MigDisk;
 
 /* Memory in huge pages. */
@@ -144,9 +144,9 @@ typedef enum MigCpuMode {
   MIG_CPU_MAXIMUM
 } MigCpuMode;
 
-/* What a host's libvirt says of a CPU. */
+/* What a host's libvirt says about a CPU. */
 typedef enum MigCpuMatch {
-  MIG_CPU_MATCH_UNSEEN, /* it cannot tell, or was not asked */
+  MIG_CPU_MATCH_UNSEEN, /* it cannot tell or was not asked */
   MIG_CPU_MATCH_INCOMPATIBLE,
   MIG_CPU_MATCH_IDENTICAL,
   MIG_CPU_MATCH_SUPERSET /* the host has more */
@@ -154,7 +154,7 @@ typedef enum MigCpuMatch {
 
 typedef struct MigCpuAnswer {
   MigCpuMatch match;
-  const char *text; /* libvirt's, of what does not match; may be NULL */
+  const char *text; /* libvirt's text about what does not match; may be NULL */
 } MigCpuAnswer;
 
 typedef struct MigDomainFacts {
@@ -162,9 +162,9 @@ typedef struct MigDomainFacts {
   const char *name;
   MigEndState state;
   bool persistent;
-  uint64_t memory_bytes;     /* all that the guest may use, and so what is migrated at first */
-  uint64_t local_disk_bytes; /* capacity of the writable disks that the policy may have to copy */
-  unsigned local_disks;      /* how many those are; more than 0 with 0 bytes: their size is not known */
+  uint64_t memory_bytes;     /* the most that the guest may use, which is what the first pass sends */
+  uint64_t local_disk_bytes; /* capacity of the writable disks that may have to be copied */
+  unsigned local_disks;      /* how many those are; with 0 bytes their size is not known */
   bool passthrough;          /* a host device is assigned */
   const char *emulator;      /* path */
   const char *machine;
@@ -173,15 +173,15 @@ typedef struct MigDomainFacts {
   MigDomainTags tags;
 
   uint64_t current_memory_bytes; /* what the balloon leaves it */
-  unsigned vcpus;                /* all that may be plugged in */
+  unsigned vcpus;                /* the maximum, including unplugged ones */
   MigCpuMode cpu_mode;
   const char *cpu_model; /* of CUSTOM; or NULL */
   const char *cpu_xml;   /* the element; NULL: none */
-  bool cpu_unchecked;    /* check='none': QEMU leaves out what the host lacks */
+  bool cpu_unchecked;    /* check='none': QEMU drops features that the host lacks */
   bool cpu_not_migratable;
   bool cpu_invtsc;
   uint64_t tsc_frequency_hz; /* 0: not fixed */
-  MigSet numa_nodes;         /* of the host, to which memory is bound */
+  MigSet numa_nodes;         /* host nodes that memory is bound to */
   MigDisk *disks;
   size_t n_disks;
   MigHugepages *hugepages;
@@ -193,18 +193,18 @@ typedef struct MigDomainFacts {
   MigNeed *needs;
   size_t n_needs;
 
-  /* Of a survey only. */
+  /* Set by a survey only. */
   bool surveyed;
-  bool io_error;   /* paused for one */
-  const char *job; /* what libvirt does to the domain now, "backup"; NULL: nothing */
+  bool io_error;   /* paused because of one */
+  const char *job; /* libvirt's current job on the domain, "backup"; NULL: none */
   unsigned snapshots;
-  MigCpuAnswer cpu;      /* of an unchecked CPU: how it suits the source */
-  MigSight certificates; /* of QEMU's TLS, at the node whose agent asks */
+  MigCpuAnswer cpu;      /* for an unchecked CPU: how the source matches it */
+  MigSight certificates; /* for QEMU's TLS, on the agent's own node */
 
   MigStore *store;
 } MigDomainFacts;
 
-/* May the policy have to copy it? A disk of the guest's own that only this host sees. */
+/* May it have to be copied? A disk of the guest's own that only this host can see. */
 bool mig_disk_is_local(const MigDisk *disk);
 bool mig_disk_is_writable(const MigDisk *disk);
 
@@ -226,14 +226,14 @@ typedef struct MigHostFacts {
   uint64_t hypervisor_version; /* 7002000 */
 
   const char *cpu_xml;   /* of its CPU; NULL: not known */
-  const char *cpu_model; /* "EPYC-Rome"; as near as libvirt's models come */
+  const char *cpu_model; /* "EPYC-Rome": libvirt's closest model */
   bool cpu_invtsc;
   uint64_t tsc_frequency_hz; /* 0: not known */
   bool tsc_scaling;
   MigSet cpus; /* empty: not known */
   MigSet numa_nodes;
   uint64_t memory_bytes;              /* 0: not known */
-  MigPages pages[MIG_PAGE_SIZES_MAX]; /* the small ones, too */
+  MigPages pages[MIG_PAGE_SIZES_MAX]; /* including normal pages */
   size_t n_pages;
   const char *const *security_models; /* NULL-terminated; NULL: not known */
 
@@ -245,7 +245,7 @@ typedef struct MigHostFacts {
 typedef struct MigTargetDisk {
   MigSight sight;
   uint64_t capacity_bytes; /* PRESENT: as the guest would see it */
-  bool pool;               /* a started pool is at its directory: libvirt can make it there */
+  bool pool;               /* an active pool covers its directory: libvirt can create it */
   const char *pool_name;
   uint64_t pool_available_bytes;
 } MigTargetDisk;
@@ -256,12 +256,12 @@ typedef struct MigTargetFacts {
   MigEndState domain_state; /* of a domain with the same UUID */
   const char *other_uuid;   /* of another domain with the same name, or NULL */
 
-  MigSight emulator; /* each of these is known only if the one before is PRESENT */
+  MigSight emulator; /* each of these three is known only if the previous one is PRESENT */
   MigSight virt_type;
   MigSight machine;
-  const char *machines;  /* if it is ABSENT: some that are there */
+  const char *machines;  /* if the machine is ABSENT: what the target has instead */
   unsigned vcpus_max;    /* of the machine; 0: not known */
-  uint64_t free_bytes;   /* memory that is free, or would be for the asking; UINT64_MAX: not known */
+  uint64_t free_bytes;   /* free memory, including reclaimable; UINT64_MAX: not known */
   uint64_t cached_bytes; /* how much of that is page cache */
   MigCpuAnswer cpu;      /* the domain's CPU */
   MigCpuAnswer host_cpu; /* the source's */

@@ -10,65 +10,67 @@
 
 /* Theory of operation
  *
- * Pre-copy sends, in pass k, the R(k) bytes that the guest dirtied during pass k−1. At bandwidth B the pass takes
+ * In pass k, pre-copy sends the R(k) bytes that the guest dirtied during pass k−1. At bandwidth B the pass takes
  * R(k)/B seconds, so
  *
  *   R(k+1) = f(R(k) / B)
  *
- * with f the dirtying curve. All of the forecast is the walk along that map: the migration can be ended at each
- * pass's end, and then has taken the sum of the passes so far, and stops the guest for R(k)/B. Where the map stops
- * shrinking is the fixed point F = f(F/B): F/B is the shortest pause that pre-copy can reach. (The model is that
- * of Clark et al., NSDI 2005, "writable working set", with f in place of a constant rate.)
+ * where f is the dirtying curve. The whole forecast is a walk along that map: the migration can finish at the end of
+ * any pass; it has then taken the sum of the passes so far, and stops the guest for R(k)/B. The map stops shrinking
+ * at the fixed point F = f(F/B): F/B is the shortest pause that pre-copy can reach. (The model is that of Clark et
+ * al., NSDI 2005, "writable working set", with f in place of a constant rate.)
  *
  * The ways:
- *   pre-copy       ends at the pass whose R/B fits max_downtime_ms; later, where that is nearly free (see
- *                  choose_pass).
- *   auto-converge  the same walk with the guest slowed down by p: f(τ) becomes f(τ (1−p)). QEMU begins to throttle at the
- *                  end of the second pass that dirtied more than half of what it sent. p is the smallest that shrinks a pass to
- *                  TARGET_RATIO, in time.
- *   pause          the first pass's end at which R/B fits max_pause_ms.
- *   post-copy      sends what remains and what was dirtied meanwhile once, with the guest running at the target.
+ *   pre-copy       ends at the pass whose R/B fits max_downtime_ms; later, if that is nearly free (see choose_pass).
+ *   auto-converge  the same walk with the guest throttled by p: f(τ) becomes f(τ (1−p)). QEMU starts to throttle at the
+ *                  end of the second pass that dirtied more than half of what it sent. p is the smallest that shrinks
+ *                  passes to TARGET_RATIO in time.
+ *   pause          ends at the first pass whose R/B fits max_pause_ms.
+ *   post-copy      sends once what remains and what was dirtied meanwhile, with the guest running at the target.
  *
- * A stop-and-copy has a fixed part for the devices' state and the switch, SWITCH_S; post-copy's is longer, POST_COPY_SWITCH_S. */
+ * Stop-and-copy has a fixed part for device state and the switchover, SWITCH_S; post-copy's is longer,
+ * POST_COPY_SWITCH_S. */
 
-/* Of an idle guest, 256 MiB, QEMU 7.2 under TCG: 43 to 65 ms of silence over 20 moves, 68 to 103 on a busy machine. */
+/* Measured with an idle guest of 256 MiB, QEMU 7.2 under TCG: 43 to 65 ms of silence over 20 migrations, 68 to 103 on
+ * a busy machine. */
 #define SWITCH_S 0.065
-/* What a limit must leave for it: a longer silence overlaps with the switch, so that a limit of 255 ms made 276 to 297. */
+/* What a limit must leave for it. A longer silence overlaps with the switchover: a limit of 255 ms made 276 to 297. */
 #define LIMIT_MARGIN_S 0.045
-/* Of post-copy: the same guest, 86 to 122 ms over ten moves, for the first pages that it needs come one by one. */
+/* The same guest in post-copy: 86 to 122 ms over ten migrations, since the first pages it needs arrive one by one. */
 #define POST_COPY_SWITCH_S 0.1
-/* From the call of libvirt to the first byte. */
+/* From the libvirt call to the first byte. */
 #define SETUP_S 0.3
-/* Net extra time, as a share of the whole, that a shorter pause may cost unasked: some seconds at most, for the walk ends
- * at the floor. With less, a guest near the link was stopped for twice as long as by peers who wait for nothing but time. */
+/* Extra time, as a share of the total, that a shorter pause may cost without being asked for: a few seconds at most,
+ * since the walk ends at the floor. With less, a guest near the link's bandwidth was stopped for twice as long as by
+ * peers that only wait. */
 #define NEARLY_FREE 0.10
-/* No pause shorter than that is worth a pass: it drowns in the switch. */
+/* A shorter pause is not worth a pass: it drowns in the switchover. */
 #define WORTHLESS_S 0.012
-/* A pass that shrinks by less has reached the floor. */
+/* A pass that shrinks by less than this has reached the floor. */
 #define FLOOR_RATIO 0.98
 /* QEMU's own first throttle, and its steps. */
 #define LEAST_THROTTLE_PCT 20
 #define OWN_INCREMENT_PCT  10
-/* QEMU's throttle-trigger-threshold; and a guest that has not met it so far will not. */
+/* QEMU's throttle-trigger-threshold; a guest that has not met it within this many passes will not. */
 #define HIGH_RATIO      0.5
 #define HIGH_COUNTS     2
 #define COUNT_EVERY_S   1.0
 #define HIGH_PASSES_MAX 6
-/* What is dirty in the middle of a pass is known within this. */
+/* The amount that is dirty in the middle of a pass is known within this. */
 #define NOW_MARGIN 0.1
 /* QEMU's max-cpu-throttle. */
 #define MOST_THROTTLE_PCT 99
-/* What auto-converge aims at: each pass less than half of the one before. */
+/* What auto-converge aims at: each pass less than half of the previous one. */
 #define TARGET_RATIO 0.45
-/* Share of the guest's work that post-copy costs while pages are missing, of a guest that writes as fast as the link
- * carries or faster; of a slower one it falls with the square of its rate. Measured at 200 MiB/s on a link of 46: 0.29 for
- * a guest that writes its working set in turn. One that writes at random waits for nearly all of it. */
+/* Share of its work that a guest loses in post-copy while pages are missing, if it writes at least as fast as the
+ * link carries; for a slower one the share falls with the square of its rate. Measured at 200 MiB/s on a link of 46:
+ * 0.29 for a guest that writes its working set in turn. One that writes at random loses nearly all. */
 #define POST_COPY_LOSS 0.6
-/* What the risk of post-copy is worth: a guest on two hosts, in s for each s of it, and once. */
+/* The price of post-copy's risk, a guest on two hosts: in seconds per second of it, and once. */
 #define POST_COPY_RISK      0.3
 #define POST_COPY_RISK_ONCE 1.0
 #define PASSES_MAX          200
-/* Contradiction, see mig_dirty_curve_observe(). */
+/* For contradictions, see mig_dirty_curve_observe(). */
 #define TOLERANCE   0.4
 #define NOISE_BYTES (512.0 * 1024)
 
@@ -83,11 +85,11 @@ TABLE_COVERS(way_names, MIG_WAY_COUNT);
 static const char *const bar_names[] = {
     [MIG_WAY_OPEN] = "open",
     [MIG_WAY_NOT_PERMITTED] = "not permitted",
-    [MIG_WAY_NOT_STARTED_FOR] = "not asked for at the start",
-    [MIG_WAY_REFUSED] = "tried in vain",
-    [MIG_WAY_NEVER_ENDS] = "never ends",
+    [MIG_WAY_NOT_STARTED_FOR] = "not enabled at the start",
+    [MIG_WAY_REFUSED] = "tried without success",
+    [MIG_WAY_NEVER_ENDS] = "would not converge",
     [MIG_WAY_PAUSE_TOO_LONG] = "pause too long",
-    [MIG_WAY_TOO_LATE] = "too late",
+    [MIG_WAY_TOO_LATE] = "would miss the deadline",
     [MIG_WAY_CAPPED] = "max_throttle_pct too low",
     [MIG_WAY_UNKNOWN] = "not known yet",
 };
@@ -103,7 +105,7 @@ const char *mig_way_bar_name(MigWayBar bar) {
 
 /* --- the dirtying curve --- */
 
-/* The first point that is not shorter than s; n: all are shorter. */
+/* The first point at or beyond s; n: none. */
 static unsigned find_point(const MigDirtyCurve *curve, double s) {
   unsigned i = 0;
   while (i < curve->n && curve->points[i].s < s)
@@ -125,9 +127,9 @@ double mig_dirty_curve_lower(const MigDirtyCurve *curve, double s) {
   return chord(s, i > 0 ? curve->points[i - 1] : origin, curve->points[i]);
 }
 
-/* A concave curve lies below the prolongation of the chord that ends before s, and never falls, so it is below the point after
- * s as well. It lies below the chord after s prolonged backwards, too; but two points with noise make that steep, and what
- * the guest did all along would look like a change. */
+/* A concave curve lies below the extension of the chord that ends before s. It never falls, so it also lies below the
+ * point after s. It lies below the backward extension of the chord after s, too; but noise in two points makes that
+ * steep, and a steady guest would look like a changed one. */
 double mig_dirty_curve_upper(const MigDirtyCurve *curve, double s) {
   const MigDirtyPoint origin = {0, 0};
   unsigned i = find_point(curve, s);
@@ -147,7 +149,7 @@ static bool contradicts(const MigDirtyCurve *curve, double s, double bytes) {
   return bytes + NOISE_BYTES < (1 - TOLERANCE) * lower || bytes > (1 + TOLERANCE) * upper + NOISE_BYTES;
 }
 
-/* Points stay rising: what a newer one shows to be too high or too low is an older truth, and is put right. */
+/* Keep the points rising: the newest one corrects older points that it shows to be too high or too low. */
 static void keep_rising(MigDirtyCurve *curve, MigDirtyPoint newest) {
   for (unsigned i = 0; i < curve->n; i++) {
     MigDirtyPoint *point = &curve->points[i];
@@ -162,7 +164,7 @@ static void remove_point(MigDirtyCurve *curve, unsigned i) {
   curve->n--;
 }
 
-/* The first of much the same time as another; n: none is. */
+/* The first point at nearly the same time; n: none. */
 static unsigned find_near(const MigDirtyCurve *curve, double s) {
   unsigned i = 0;
   while (i < curve->n && fabs(curve->points[i].s - s) > 0.25 * s)
@@ -171,14 +173,14 @@ static unsigned find_near(const MigDirtyCurve *curve, double s) {
 }
 
 static void insert_point(MigDirtyCurve *curve, MigDirtyPoint point) {
-  /* Of much the same time as another: their mean, in which the newer weighs as much as all before it. That may come to
-   * lie near the next. */
+  /* Points at nearly the same time are merged: the newer one weighs as much as all before it. The mean may then be
+   * near the next point. */
   for (unsigned i; (i = find_near(curve, point.s)) < curve->n; remove_point(curve, i)) {
     point.s = (point.s + curve->points[i].s) / 2;
     point.bytes = (point.bytes + curve->points[i].bytes) / 2;
   }
   keep_rising(curve, point);
-  if (curve->n == MIG_DIRTY_POINTS) /* the second longest says least: its neighbours enclose it */
+  if (curve->n == MIG_DIRTY_POINTS) /* the second longest tells least: its neighbours enclose it */
     remove_point(curve, MIG_DIRTY_POINTS - 2);
   unsigned at = find_point(curve, point.s);
   memmove(&curve->points[at + 1], &curve->points[at], (curve->n - at) * sizeof(curve->points[0]));
@@ -207,12 +209,12 @@ bool mig_dirty_curve_observe(MigDirtyCurve *curve, double s, double bytes) {
 
 /* --- the walk along the map --- */
 
-/* The ends of the passes to come: when, and what the guest has dirtied by then. */
+/* The ends of future passes: when, and what the guest has dirtied by then. */
 typedef struct Walk {
   const MigDirtyCurve *curve;
   double bandwidth;
   double speed;  /* of the guest: 1 − throttle */
-  double memory; /* nothing can be larger */
+  double memory; /* upper bound */
   double at_s;   /* end of the pass, from now */
   double bytes;  /* dirty then */
   double sent;   /* from now until then */
@@ -224,7 +226,7 @@ static double dirtied(const Walk *walk, double s) {
   return bytes < walk->memory ? bytes : walk->memory;
 }
 
-/* To the end of the pass under way. */
+/* To the end of the current pass. */
 static Walk walk_start(const MigDirtyCurve *curve, const MigStanding *standing, double speed) {
   Walk walk = {
       .curve = curve,
@@ -274,7 +276,7 @@ static MigWayForecast end_at(const Walk *walk, const MigStanding *standing) {
   };
 }
 
-/* The first pass's end at which the pause fits, or, if none does, that at the floor: false. */
+/* Walks to the end of the first pass at which the pause fits. False: none does, and it stops at the floor. */
 static bool walk_until(Walk *walk, double limit_s) {
   while (walk->passes < PASSES_MAX && pause_of(walk) > limit_s) {
     if (at_floor(walk))
@@ -288,8 +290,8 @@ static bool is_late(const MigWayForecast *way, const MigStanding *standing) {
   return standing->deadline_s > 0 && way->total_s > standing->deadline_s;
 }
 
-/* From the first end that fits on, each further pass costs its own time, saves some of the pause, which is time as
- * well, and so costs net what the guest dirties anew. Go on while all of that stays nearly free. */
+/* After the first end that fits, each further pass costs its own time and saves part of the pause, so its net cost is
+ * what the guest dirties anew. Go on while that stays nearly free. */
 static MigWayForecast choose_pass(const Walk *first, const MigStanding *standing) {
   MigWayForecast best = end_at(first, standing);
   double limit_s = best.total_s * (1 + NEARLY_FREE);
@@ -300,7 +302,7 @@ static MigWayForecast choose_pass(const Walk *first, const MigStanding *standing
     MigWayForecast end = end_at(&walk, standing);
     if (end.total_s > limit_s || is_late(&end, standing))
       break;
-    /* Between this end's and the one before it, so that QEMU switches here and not earlier. */
+    /* Between this end's pause and the previous one's, so that QEMU switches here and not earlier. */
     end.downtime_s = sqrt(fmax(end.downtime_s, 0.002) * previous_s);
     previous_s = pause_of(&walk);
     best = end;
@@ -316,7 +318,7 @@ uint64_t mig_downtime_limit_ms(uint64_t goal_ms) {
   return goal_ms > 2 * margin_ms ? goal_ms - margin_ms : (goal_ms + 1) / 2;
 }
 
-/* Of a pause: what is left of it for the memory. */
+/* The part of a goal that is left for sending memory. */
 static double limit_s_of(const MigPolicy *policy, MigPolicyKey key) {
   return (double)mig_downtime_limit_ms(mig_policy_get(policy, key)) / 1000.0;
 }
@@ -328,8 +330,8 @@ static MigWayBar bar_for(const MigWayForecast *way, const MigStanding *standing,
 }
 
 static void set_error(MigWayForecast *way, const MigDirtyCurve *curve, const MigStanding *standing) {
-  /* How far apart the bounds of f are where the next pass will ask it, in time on the link; and 5 % of what is
-   * still to be sent for the link itself. */
+  /* The gap between the bounds of f at the next pass, as time on the link; plus 5 % of what is still to be sent, for
+   * the link itself. */
   double s = standing->remaining_bytes / standing->bandwidth_bytes_per_s + standing->pass_s;
   double gap = mig_dirty_curve_upper(curve, s) - mig_dirty_curve_lower(curve, s);
   if (!isfinite(gap) || gap > standing->memory_bytes)
@@ -349,7 +351,7 @@ static MigWayForecast forecast_pre_copy(const MigDirtyCurve *curve, const MigSta
     never.bar = MIG_WAY_NEVER_ENDS;
     return never;
   }
-  /* A guest that is being slowed down gains most by the end of it. */
+  /* A throttled guest gains most if it ends soon. */
   MigWayForecast way = standing->throttle_pct > 0 ? end_at(&walk, standing) : choose_pass(&walk, standing);
   if (standing->throttle_pct > 0)
     way.downtime_s = limit_s;
@@ -357,27 +359,26 @@ static MigWayForecast forecast_pre_copy(const MigDirtyCurve *curve, const MigSta
   return way;
 }
 
-/* How fast a guest goes that is slowed down: one that sleeps most of the time is not slowed at all until it is given
- * less of the CPU than it uses. */
+/* How fast a throttled guest runs: one that is mostly idle is not slowed down until it gets less CPU than it uses. */
 static double speed_at(const MigStanding *standing, unsigned throttle_pct) {
   double share = standing->cpu_share > 0 && standing->cpu_share < 1 ? standing->cpu_share : 1.0;
   double left = (100.0 - throttle_pct) / 100.0 / share;
   return left < 1 ? left : 1;
 }
 
-/* QEMU throttles by letting each virtual CPU run for 10 ms and then stopping it for as long as gives the percentage. */
+/* QEMU throttles by letting each vCPU run for 10 ms and then stopping it for as long as the percentage requires. */
 static double stall_s(unsigned throttle_pct) {
   return throttle_pct < 100 ? 0.010 * throttle_pct / (100.0 - throttle_pct) : INFINITY;
 }
 
-/* Also the strongest that is permitted. */
+/* Includes the strongest permitted throttle. */
 static unsigned next_throttle(unsigned pct, unsigned max_pct) {
   unsigned next = pct < 95 ? pct + 5 - pct % 5 : pct + 1;
   return pct < max_pct && next > max_pct ? max_pct : next;
 }
 
-/* QEMU throttles once two passes dirtied more than half of what they sent. Of passes before this one nothing is known.
- * False: it does not. */
+/* QEMU throttles once two passes have dirtied more than half of what they sent. Earlier passes are not known. False:
+ * it will not. */
 static bool walk_to_throttle(Walk *walk, double sent) {
   unsigned high = walk->bytes > HIGH_RATIO * sent;
   while (high < 2 && walk->passes < HIGH_PASSES_MAX) {
@@ -388,9 +389,9 @@ static bool walk_to_throttle(Walk *walk, double sent) {
   return high >= 2;
 }
 
-/* Does QEMU take a step of its throttle before so many more passes have ended, of which this is the first? It counts those that
- * dirtied more than half of what they sent, and counts again when a second has gone by, `period_s` of it
- * before this pass began. The last one's does no harm: there the guest is stopped. */
+/* Will QEMU raise its throttle before this many more passes have ended, the current one included? It counts passes
+ * that dirtied more than half of what they sent, at most once a second; `period_s` of that second passed before this
+ * pass began. The last pass does not matter: the guest is stopped then. */
 static bool steps_within(Walk walk, double sent, unsigned high, double period_s, unsigned passes) {
   double period_sent = 0, period_dirty = 0;
   for (; passes > 1; passes--) {
@@ -409,8 +410,8 @@ static bool steps_within(Walk walk, double sent, unsigned high, double period_s,
   return false;
 }
 
-/* The smallest throttle that shrinks a pass well and is in time, or, if none is, the strongest that is permitted; and what
- * comes of it. */
+/* The smallest throttle that shrinks passes well and meets the deadline, or else the strongest permitted one; and how
+ * it goes. */
 static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const MigStanding *standing,
                                              const MigPolicy *policy, const MigWayForecast *pre_copy) {
   double limit_s = limit_s_of(policy, MIG_POLICY_MAX_DOWNTIME_MS);
@@ -418,7 +419,7 @@ static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const M
   MigWayForecast last = {.bar = MIG_WAY_NEVER_ENDS};
   Walk before = walk_start(curve, standing, 1.0);
   if (standing->throttle_pct == 0 && !walk_to_throttle(&before, standing->pass_bytes))
-    return *pre_copy; /* that is what it comes to, of a guest that is left alone */
+    return *pre_copy; /* QEMU would leave the guest alone, so it goes like pre-copy */
   unsigned first_pct = standing->throttle_pct > 0 ? standing->throttle_pct : LEAST_THROTTLE_PCT;
   for (unsigned pct = first_pct; pct <= max_pct; pct = next_throttle(pct, max_pct)) {
     Walk walk = before;
@@ -442,8 +443,8 @@ static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const M
   return last;
 }
 
-/* QEMU may take a step of its throttle as soon as it reads the log again, and does that whenever what remains fits the limit: so the
- * limit is to fit all that is dirty now. */
+/* QEMU may raise its throttle whenever it reads the dirty log, and it reads it whenever what remains fits the limit:
+ * so the limit must fit all that is dirty now. */
 static MigWayForecast forecast_pause_now(const MigDirtyCurve *curve, const MigStanding *standing,
                                          double limit_s) {
   Walk now = walk_start(curve, standing, 1.0);
@@ -452,7 +453,7 @@ static MigWayForecast forecast_pause_now(const MigDirtyCurve *curve, const MigSt
   MigWayForecast way = end_at(&now, standing);
   way.downtime_s = way.downtime_s * (1 + NOW_MARGIN) + WORTHLESS_S;
   way.bar = bar_for(&way, standing, limit_s);
-  /* The pause is what is dirty, whatever the limit: room for more of that costs nothing, and there is no second try. */
+  /* The dirty memory sets the pause, whatever the limit: a larger limit costs nothing, and there is no second try. */
   way.downtime_s = fmax(way.downtime_s, fmin(2 * way.downtime_s + 0.1, limit_s));
   return way;
 }
@@ -465,8 +466,8 @@ static MigWayForecast forecast_pause(const MigDirtyCurve *curve, const MigStandi
   Walk walk = walk_start(curve, standing, 1.0);
   bool fits = walk_until(&walk, limit_s);
   MigWayForecast way = end_at(&walk, standing);
-  /* Room for a pass that turns out a little larger, where the goal has any. Not more: QEMU stops the guest as soon as it
-   * fits, so the limit is what the pause will be. */
+  /* Leave room for a slightly larger pass if the goal permits. Not more: QEMU stops the guest as soon as it fits, so
+   * the limit becomes the pause. */
   way.downtime_s = fmin(way.downtime_s * 1.04 + 0.005, fmax(limit_s, way.downtime_s));
   way.bar = fits ? bar_for(&way, standing, limit_s) : MIG_WAY_PAUSE_TOO_LONG;
   return way;
@@ -474,7 +475,7 @@ static MigWayForecast forecast_pause(const MigDirtyCurve *curve, const MigStandi
 
 static MigWayForecast forecast_post_copy(const MigDirtyCurve *curve, const MigStanding *standing) {
   Walk now = walk_start(curve, standing, 1.0);
-  /* Of what was sent in this pass, the guest dirties its share anew. */
+  /* The guest has dirtied again part of what this pass has sent. */
   double sent = standing->pass_bytes - standing->remaining_bytes;
   double again = dirtied(&now, standing->pass_s);
   if (standing->first_pass && standing->memory_bytes > 0)
@@ -505,7 +506,7 @@ static double cost_of(const MigForecast *forecast, MigWay way, const MigStanding
   return cost;
 }
 
-/* On the last throttle that is permitted nothing may outlast QEMU's next step; but post-copy, which ends it. */
+/* At the last permitted throttle, nothing may outlast QEMU's next step except post-copy, which ends the throttle. */
 static void apply_cap(MigForecast *forecast, const MigDirtyCurve *curve, const MigStanding *standing) {
   Walk walk = walk_start(curve, standing, 1.0);
   for (int way = 0; standing->last_throttle && way < MIG_WAY_COUNT; way++) {
@@ -516,7 +517,7 @@ static void apply_cap(MigForecast *forecast, const MigDirtyCurve *curve, const M
   }
 }
 
-/* What the policy, the start or libvirt bars is barred whatever the numbers say. */
+/* What the policy, the start or libvirt rules out stays closed, whatever the numbers say. */
 static void apply_permissions(MigForecast *forecast, const MigPolicy *policy, const MigWaysOpen *open) {
   MigWayForecast *ways = forecast->ways;
   if (!mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
@@ -561,10 +562,10 @@ void mig_forecast(const MigDirtyCurve *curve, const MigStanding *standing, const
 
 /* --- the start --- */
 
-/* The first downtime limit: low, since the monitor raises it at the first pass's end that does not pay. */
+/* The first downtime limit: low, since the monitor raises it as soon as another pass does not pay. */
 #define FIRST_DOWNTIME_MS 20
-/* A probe of a second says little of what the guest dirties in a minute: suppose that it goes on to dirty four times
- * as much in five times the time. */
+/* A one-second probe says little about what the guest dirties in a minute: assume four times as much in five times
+ * the time. */
 #define GUESS_TIMES 5
 #define GUESS_BYTES 4
 
@@ -578,8 +579,8 @@ static MigDirtyCurve with_guess(const MigDirtyCurve *curve, double memory_bytes)
   return guess;
 }
 
-/* Each stop of the throttle is a silence, so what begins at once keeps within max_downtime_ms: a guest that works in bursts
- * may need no more. Beyond that QEMU climbs, one by one. */
+/* Each stop of the throttle is a silence, so the first throttle keeps within max_downtime_ms: a guest that works in
+ * bursts may need no more. From there QEMU climbs step by step. */
 static unsigned first_throttle(unsigned pct, const MigPolicy *policy) {
   double goal_s = (double)mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS) / 1000.0;
   while (pct > LEAST_THROTTLE_PCT && stall_s(pct) > goal_s)
@@ -587,8 +588,8 @@ static unsigned first_throttle(unsigned pct, const MigPolicy *policy) {
   return pct;
 }
 
-/* QEMU's steps are to land on the strongest throttle that is permitted, for it goes no further. A computed start is raised for that,
- * if its stops stay within the goal, else it begins lower. QEMU's own steps are left to it where they do as well. */
+/* QEMU's steps must land exactly on the strongest permitted throttle. A computed start is raised for that if its
+ * stops stay within the goal, and lowered otherwise. QEMU's own defaults are kept where they land on it as well. */
 static void land_on_cap(MigPlan *plan, const MigPolicy *policy) {
   unsigned cap = (unsigned)mig_policy_get(policy, MIG_POLICY_MAX_THROTTLE_PCT);
   unsigned initial = plan->throttle_initial_pct ? plan->throttle_initial_pct : LEAST_THROTTLE_PCT;
@@ -637,8 +638,8 @@ void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *
   };
   mig_forecast(&guess, &standing, policy, &open, &plan.forecast);
 
-  /* QEMU throttles on its own rule, also a guest that would converge, or that post-copy moves at no such price: ask for it
-   * only where it is the way, or where no way is known. */
+  /* QEMU throttles by its own rule, even a guest that would converge, or that post-copy would migrate without that
+   * cost: enable it only where it is the chosen way, or where no way is known. */
   const MigWayForecast *throttled = &plan.forecast.ways[MIG_WAY_AUTO_CONVERGE];
   plan.auto_converge = allow_auto_converge &&
                        (plan.forecast.best == MIG_WAY_AUTO_CONVERGE || plan.forecast.best == MIG_WAY_COUNT);
@@ -655,7 +656,7 @@ void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *
 
 static void describe_way(const MigWayForecast *way, const char *name, char *ret_text, size_t size) {
   if (way->bar == MIG_WAY_OPEN)
-    snprintf(ret_text, size, "%s: %.1f s in all, the guest is silent for %.0f ms", name, way->total_s,
+    snprintf(ret_text, size, "%s: %.1f s in total, guest silent for %.0f ms", name, way->total_s,
              way->pause_s * 1000);
   else
     snprintf(ret_text, size, "%s: %s", name, mig_way_bar_name(way->bar));

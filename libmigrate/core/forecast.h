@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a migration will go: what the guest dirties, and from that the time, the pause and the price of each way out. */
+/* How a migration will go: what the guest dirties, and from that the time, pause and cost of each way to finish. */
 #pragma once
 
 #include "libmigrate/core/policy.h"
@@ -9,30 +9,30 @@
 
 #define MIG_DIRTY_POINTS 8
 
-/* In so much time the guest dirtied so many distinct bytes. */
+/* How many distinct bytes the guest dirtied in how much time. */
 typedef struct MigDirtyPoint {
   double s;
   double bytes;
 } MigDirtyPoint;
 
-/* The dirtying curve f(τ): distinct bytes dirtied in τ seconds. It rises from 0, never falls, and bends down, since
- * a page that is dirty already costs nothing to dirty again: f saturates at the working set. Between and beyond the points
- * that were seen it is known only within bounds, and both are given:
- *   lower: chords between the points and to the origin, constant beyond the last (a guest that writes its working
- *          set in turn lies on it, and most do);
+/* The dirtying curve f(τ): distinct bytes dirtied in τ seconds. It rises from 0, never falls, and flattens, since
+ * dirtying a dirty page again costs nothing: f saturates at the working set. Between and beyond the observed points
+ * it is only known within two bounds:
+ *   lower: chords between the points and to the origin, constant beyond the last (exact for a guest that writes its
+ *          working set in turn, as most do);
  *   upper: no concave curve through the points lies above it. */
 typedef struct MigDirtyCurve {
   MigDirtyPoint points[MIG_DIRTY_POINTS]; /* by s */
   unsigned n;
-  unsigned observations; /* since it was begun anew */
-  unsigned changes;      /* how often it was begun anew because the guest had changed */
+  unsigned observations; /* since the curve was restarted */
+  unsigned changes;      /* how often it was restarted because the guest had changed */
 } MigDirtyCurve;
 
-/* Takes an observation. What cannot be true together with what was seen before (by more than 40 %) means that the guest does
- * something else now: the curve begins anew with this point. False then. Nonsense (no time) is ignored. */
+/* Adds an observation. If it contradicts the earlier ones (by more than 40 %), the guest now does something else: the
+ * curve restarts with this point, and the result is false. Nonsense (no time) is ignored. */
 bool mig_dirty_curve_observe(MigDirtyCurve *curve, double s, double bytes);
 
-/* Forgets the points, for a change that was expected: another throttle. */
+/* Forgets the points, for an expected change: another throttle. */
 void mig_dirty_curve_restart(MigDirtyCurve *curve);
 
 /* Distinct bytes that the guest dirties in s seconds: at least, and at most. 0 if s is not above 0, or nothing was
@@ -42,7 +42,7 @@ double mig_dirty_curve_upper(const MigDirtyCurve *curve, double s);
 
 /* --- how it will go --- */
 
-/* The ways to end a migration, cheapest risk first. */
+/* The ways to finish a migration, lowest risk first. */
 typedef enum MigWay {
   MIG_WAY_PRE_COPY,
   MIG_WAY_AUTO_CONVERGE,
@@ -53,35 +53,35 @@ typedef enum MigWay {
 
 const char *mig_way_name(MigWay way);
 
-/* Where the migration stands. Bytes, bytes/s, seconds. Before the start: elapsed 0, all memory remaining. */
+/* Where the migration stands, in bytes, bytes/s and seconds. Before the start: elapsed 0, all memory remaining. */
 typedef struct MigStanding {
-  double memory_bytes;    /* all there is */
-  double remaining_bytes; /* of the pass under way */
-  double pass_bytes;      /* that it had at its start; the first: all memory */
+  double memory_bytes;    /* all of the guest's memory */
+  double remaining_bytes; /* of the current pass */
+  double pass_bytes;      /* at the start of the pass; the first: all memory */
   double pass_s;          /* since its start */
   bool first_pass;
-  double bandwidth_bytes_per_s; /* 0: not known, nothing can be said */
+  double bandwidth_bytes_per_s; /* 0: not known, so no forecast */
   double elapsed_s;
   double deadline_s;     /* from the migration's start; 0: none */
-  unsigned throttle_pct; /* under which the curve was seen */
-  bool last_throttle;    /* QEMU's next step would be above what is permitted */
-  unsigned high_passes;  /* that QEMU has counted towards that step: at the second one it takes it */
-  double counted_s;      /* from when it counted last to the begin of this pass */
-  double cpu_share;      /* of its CPUs that the guest uses unthrottled, 0 to 1; 0: not known */
-  double switch_s;       /* what the switch takes beside the memory; 0: not known */
+  unsigned throttle_pct; /* in force while the curve was observed */
+  bool last_throttle;    /* QEMU's next step would exceed what is permitted */
+  unsigned high_passes;  /* passes that QEMU has counted towards that step: the second one triggers it */
+  double counted_s;      /* from when it last counted to the start of this pass */
+  double cpu_share;      /* share of its CPUs that the guest uses unthrottled, 0 to 1; 0: not known */
+  double switch_s;       /* duration of the switchover besides the memory; 0: not known */
 } MigStanding;
 
 /* Why a way is not open. */
 typedef enum MigWayBar {
   MIG_WAY_OPEN,
-  MIG_WAY_NOT_PERMITTED,   /* by the policy */
-  MIG_WAY_NOT_STARTED_FOR, /* it would have to be asked for at the start */
+  MIG_WAY_NOT_PERMITTED,   /* the policy forbids it */
+  MIG_WAY_NOT_STARTED_FOR, /* it was not enabled when the migration started */
   MIG_WAY_REFUSED,         /* libvirt refused it, or QEMU did not do it */
   MIG_WAY_NEVER_ENDS,      /* the guest dirties faster than the link carries */
   MIG_WAY_PAUSE_TOO_LONG,
   MIG_WAY_TOO_LATE, /* after the deadline */
-  MIG_WAY_CAPPED,   /* QEMU would slow the guest down by more than is permitted before it ends */
-  MIG_WAY_UNKNOWN,  /* no bandwidth or nothing of the guest is known yet */
+  MIG_WAY_CAPPED,   /* QEMU would throttle the guest by more than is permitted before it ends */
+  MIG_WAY_UNKNOWN,  /* the bandwidth or the guest's behaviour is not known yet */
   MIG_WAY_BAR_COUNT
 } MigWayBar;
 
@@ -91,11 +91,11 @@ const char *mig_way_bar_name(MigWayBar bar);
 typedef struct MigWayForecast {
   MigWayBar bar;
   double total_s;        /* from the migration's start to its end */
-  double pause_s;        /* the longest silence of the guest: at the switch, or of one stop of the throttle */
-  double lost_s;         /* guest work lost: stopped, throttled, waiting for pages */
+  double pause_s;        /* the guest's longest silence: at the switchover, or in one stop of the throttle */
+  double lost_s;         /* guest time lost: stopped, throttled, waiting for pages */
   double bytes;          /* still to be sent */
-  double error_s;        /* total_s may be off by so much, each way */
-  unsigned passes;       /* still to come, of pre-copy */
+  double error_s;        /* total_s may be off by this much either way */
+  unsigned passes;       /* pre-copy passes still to come */
   unsigned throttle_pct; /* of auto-converge */
   double downtime_s;     /* the downtime limit to set for it */
 } MigWayForecast;
@@ -103,54 +103,54 @@ typedef struct MigWayForecast {
 typedef struct MigForecast {
   MigWayForecast ways[MIG_WAY_COUNT];
   double floor_s; /* the shortest pause that pre-copy can ever reach on this link: F / B */
-  MigWay best;    /* of the open ones, or MIG_WAY_COUNT: none is */
+  MigWay best;    /* of the open ways; MIG_WAY_COUNT: none is open */
 } MigForecast;
 
-/* What is open, beside the policy. */
+/* What is open, apart from the policy. */
 typedef struct MigWaysOpen {
-  bool auto_converge; /* started for it, or not started yet */
+  bool auto_converge; /* enabled at the start, or not started yet */
   bool post_copy;
   bool refused[MIG_WAY_COUNT];
 } MigWaysOpen;
 
-/* Predicts every way, and chooses. */
+/* Predicts every way and chooses the best. */
 void mig_forecast(const MigDirtyCurve *curve, const MigStanding *standing, const MigPolicy *policy,
                   const MigWaysOpen *open, MigForecast *ret_forecast);
 
-/* The downtime limit that QEMU may be given for a goal: QEMU counts only the memory, and the switch comes on top, so that
- * is taken off (of a goal too short for it, half). */
+/* The downtime limit to give QEMU for a goal. QEMU counts only the memory, and the switchover comes on top, so that
+ * is subtracted (or half, if the goal is too short for that). */
 uint64_t mig_downtime_limit_ms(uint64_t goal_ms);
 
-/* A second of silence is worth so many of a longer migration: users feel the one, and not the other. */
+/* One second of silence weighs as much as this many seconds of a longer migration: users notice only the silence. */
 #define MIG_PAUSE_WEIGHT 20.0
 
-/* What a way costs, in seconds: its time, its pause by its weight, the guest's lost work once. Only for comparing. */
+/* What a way costs, in seconds: its time, its weighted pause, and the guest's lost time. Only for comparison. */
 double mig_way_cost(const MigWayForecast *way);
 
 /* --- the start --- */
 
-/* What was measured of the guest before the start; all zero: nothing was. */
+/* What was measured of the guest before the start; all zero: nothing. */
 typedef struct MigProbe {
   MigDirtyCurve curve;
-  double cpu_share; /* of its CPUs that it used, 0 to 1; 0: not known */
+  double cpu_share; /* share of its CPUs in use, 0 to 1; 0: not known */
 } MigProbe;
 
-/* What is known of the way to a target: configured, or learned from earlier moves. */
+/* What is known of the link to a target: configured, or learned from earlier migrations. */
 typedef struct MigLinkFacts {
   uint64_t bandwidth_bytes_per_s; /* 0: not known */
-  uint64_t switch_ms; /* the silence of a guest that has next to nothing left to send; 0: not known */
+  uint64_t switch_ms;             /* the guest's silence with next to nothing left to send; 0: not known */
 } MigLinkFacts;
 
-/* How a migration is to be started. */
+/* How to start a migration. */
 typedef struct MigPlan {
-  bool post_copy; /* ask for it, so that it can be switched to */
+  bool post_copy; /* enable it, so that the migration can switch to it */
   bool auto_converge;
   unsigned throttle_initial_pct;   /* 0: QEMU's own */
   unsigned throttle_increment_pct; /* 0: QEMU's own */
-  uint64_t downtime_ms;            /* the first limit; the monitor raises it where lower does not pay */
+  uint64_t downtime_ms;            /* the first limit; the monitor raises it when another pass does not pay */
   MigProbe probe;
-  uint64_t bandwidth_bytes_per_s; /* that it reckons with; 0: not known */
-  uint64_t switch_ms;             /* as well */
+  uint64_t bandwidth_bytes_per_s; /* assumed; 0: not known */
+  uint64_t switch_ms;             /* likewise */
   MigForecast forecast;
 } MigPlan;
 
@@ -159,5 +159,5 @@ typedef struct MigPlan {
 void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *link, const MigPolicy *policy,
               MigPlan *ret_plan);
 
-/* In words: which way, how long, which pause; or why none. Cut to size. */
+/* In words: each permitted way's time and pause, or why it is closed. Truncated to fit. */
 void mig_forecast_describe(const MigForecast *forecast, char *ret_text, size_t size);

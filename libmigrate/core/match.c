@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which domains a policy is for. */
+/* Which domains a policy applies to. */
 #include "libmigrate/core/match.h"
 
 #include "libmigrate/core/table.h"
@@ -17,7 +17,7 @@ bool mig_glob(const char *pattern, const char *text) {
     } else if (*pattern == '?' || *pattern == *text) {
       pattern++;
       text++;
-      /* A ? is a whole character, not a byte of one. */
+      /* A ? matches a whole UTF-8 character. */
       while (pattern[-1] == '?' && ((unsigned char)*text & 0xc0) == 0x80)
         text++;
     } else if (star) {
@@ -97,7 +97,7 @@ static bool parse_memory(const char *text, MigMatch *match) {
   return false;
 }
 
-/* The path ends at the first = that is not in the braces of a namespace. */
+/* The path ends at the first = outside the braces of a namespace. */
 static bool parse_metadata(const char *text, MigMatch *match) {
   bool in_braces = false;
   size_t length = 0;
@@ -195,7 +195,7 @@ static bool is_exact(const MigMatch *match) {
   return match->pattern && !strchr(match->pattern, '*') && !strchr(match->pattern, '?');
 }
 
-/* A digit of 1000 for each rule, so that they are compared one after the other. */
+/* A base-1000 digit per criterion, so that they are compared in order. */
 unsigned mig_match_rank(const MigMatch *matches, size_t n) {
   unsigned named = 0, exact = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which domains a policy is for: conditions in text, and what of a domain they are held against. */
+/* Which domains a policy applies to: conditions as text, and the domain's properties that they test. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,14 +12,14 @@ typedef struct MigMatchEntry {
   const char *value;
 } MigMatchEntry;
 
-/* What people and orchestrators have written on a domain; of virt/tags.h. All zero: nothing. */
+/* What people and orchestrators wrote into a domain's definition; see virt/tags.h. All zero: nothing. */
 typedef struct MigDomainTags {
   char *title;
   MigMatchEntry *metadata; /* both strings of each are owned */
   size_t n_metadata;
 } MigDomainTags;
 
-/* What of a domain is known. Strings may be NULL: it has none. */
+/* The domain's properties. Strings may be NULL: it has none. */
 typedef struct MigMatchFacts {
   const char *name;
   const char *title;
@@ -43,28 +43,28 @@ typedef enum MigMatchCompare {
   MIG_MATCH_LESS      /* < */
 } MigMatchCompare;
 
-/* One condition. Its texts are pieces of the text that it was parsed from. */
+/* One condition. Its strings point into the parsed text. */
 typedef struct MigMatch {
   MigMatchKind kind;
   const char *path; /* of METADATA */
   size_t path_length;
-  const char *pattern; /* NULL: it is enough that METADATA has the path */
+  const char *pattern; /* NULL: METADATA only needs to have the path */
   MigMatchCompare compare;
   uint64_t bytes;
 } MigMatch;
 
-/* Parses name=PATTERN, title=PATTERN, memory>=SIZE (or <=, >, <) or metadata=PATH[=PATTERN]. In a pattern * stands for any
- * text, ? for one character. `text` must live as long as the result. False: ret_message (cut to size) says what would be
- * accepted. */
+/* Parses name=PATTERN, title=PATTERN, memory>=SIZE (or <=, >, <) or metadata=PATH[=PATTERN]. In a pattern, * stands
+ * for any text and ? for one character. `text` must outlive the result. False: ret_message (truncated to fit) says
+ * what would be accepted. */
 bool mig_match_parse(const char *text, MigMatch *ret_match, char *ret_message, size_t message_size);
 
 /* Does the condition hold? Texts are compared byte by byte, so case matters. */
 bool mig_match_holds(const MigMatch *match, const MigMatchFacts *facts);
 
-/* How specific a set of conditions is: of two sets that hold, that with the higher rank is meant. One that names the domain
- * (a name without * and ?) goes before all others, then the one with more conditions, then the one with more of them exact.
- * 0: there are none. */
+/* How specific a set of conditions is: of two sets that hold, the one with the higher rank wins. One that names the
+ * domain (a name without * and ?) ranks above all others, then the one with more conditions, then the one with more
+ * exact ones. 0: no conditions. */
 unsigned mig_match_rank(const MigMatch *matches, size_t n);
 
-/* Does `text` fit the pattern? */
+/* Does `text` match the pattern? */
 bool mig_glob(const char *pattern, const char *text);

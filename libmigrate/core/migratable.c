@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How the table of checks is walked, and what comes of it.
+/* Walks the table of checks and collects the findings.
  *
- * All rows are always tried, so that an operator fixes all in one
- * go. A blocker rests on evidence: on what libvirt or QEMU are known to refuse, or on what the target showed. What cannot
- * be seen from here is a warning and no blocker; and never passed over in silence. */
+ * All rows are always tried, so that an operator can fix everything in one go. A blocker rests on evidence: libvirt
+ * or QEMU is known to refuse, or the target showed it. What the source cannot see is a warning, not a blocker, and is
+ * never silently ignored. */
 #include "libmigrate/core/migratable.h"
 
 #include "libmigrate/core/rules.h"
@@ -20,7 +20,7 @@ static void set_text(char *ret_text, size_t size, const char *text, size_t lengt
   snprintf(ret_text, size, "%.*s", (int)length, text);
 }
 
-/* The rules of the policy begin and end in the middle of a sentence. */
+/* Messages of policy rules have no capital and no full stop. */
 static void set_sentence(char *ret_text, size_t size, const char *text, size_t length) {
   set_text(ret_text, size - 1, text, length);
   if (ret_text[0] >= 'a' && ret_text[0] <= 'z')
@@ -59,7 +59,7 @@ void mig_check_policy_facts(const MigCheckInput *input, MigPolicyFacts *ret_fact
   };
 }
 
-/* A conflict's message is "what excludes what, and why: set …". */
+/* A conflict's message reads "what excludes what, and why: set …". */
 static void add_conflict(const MigConflict *conflict, MigCheckReport *report) {
   static const char separator[] = ": set ";
   MigFinding *finding = next_finding(report);
@@ -78,7 +78,7 @@ static void try_policy(const MigCheckInput *in, MigCheckReport *report) {
   MigPolicyFacts facts;
   size_t count;
   mig_check_policy_facts(in, &facts);
-  /* Which versions meet is known with the target's answer only. */
+  /* Without the target's answer, the lower versions are not known. */
   if (!in->target)
     facts.qemu_version = facts.libvirt_version = UINT64_MAX;
   count = mig_policy_conflicts(in->policy, &facts, conflicts, TABLE_LENGTH(conflicts));

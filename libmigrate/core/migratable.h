@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Can a domain move to a target? Every rule at once, as a table; each finding has a code that stays. */
+/* Can a domain migrate to a target? Tries every rule; each finding has a stable code. */
 #pragma once
 
 #include "libmigrate/core/facts.h"
 #include "libmigrate/core/policy.h"
 
-/* In the order in which findings are told. A blocker keeps the move from beginning; a warning is worth knowing. */
+/* In the order in which findings are reported. A blocker keeps the migration from starting; a warning is worth
+ * knowing. */
 typedef enum MigCheck {
   /* the target, and the domain as a whole */
   MIG_CHECK_TARGET_UNREACHABLE,
@@ -20,7 +21,7 @@ typedef enum MigCheck {
   MIG_CHECK_DOMAIN_JOB,
   MIG_CHECK_BLOCK_JOB,
   MIG_CHECK_SNAPSHOTS,
-  /* devices that cannot be taken along */
+  /* devices that cannot migrate */
   MIG_CHECK_HOSTDEV_PCI,
   MIG_CHECK_HOSTDEV_MDEV,
   MIG_CHECK_HOSTDEV_USB,
@@ -55,7 +56,7 @@ typedef enum MigCheck {
   MIG_CHECK_DEVICE_UNSUPPORTED,
   MIG_CHECK_SECURITY_MODEL,
   MIG_CHECK_TLS_CERTIFICATES,
-  /* room */
+  /* capacity */
   MIG_CHECK_TARGET_TOO_SMALL,
   MIG_CHECK_TARGET_MEMORY,
   MIG_CHECK_HUGEPAGES_MISSING,
@@ -63,7 +64,7 @@ typedef enum MigCheck {
   MIG_CHECK_VCPUS_MAX,
   MIG_CHECK_PINNED_CPUS,
   MIG_CHECK_NUMA_NODES,
-  /* things of a name */
+  /* things found by name */
   MIG_CHECK_NETWORK_MISSING,
   MIG_CHECK_NETWORK_INACTIVE,
   MIG_CHECK_INTERFACE_MISSING,
@@ -110,8 +111,8 @@ typedef struct MigCheckInfo {
   const char *code; /* DISK_LOCAL */
   bool blocks;
   bool transient;     /* waiting can help */
-  MigCause cause;     /* of a job that ends for it; NONE for a warning */
-  const char *remedy; /* a sentence or two: what would do */
+  MigCause cause;     /* of a job that fails because of it; NONE for a warning */
+  const char *remedy; /* a sentence or two: what would help */
 } MigCheckInfo;
 
 /* Never NULL for a check below MIG_CHECK_COUNT. */
@@ -120,7 +121,7 @@ const MigCheckInfo *mig_check_info(MigCheck check);
 #define MIG_FINDING_SEEN_SIZE   400
 #define MIG_FINDING_REMEDY_SIZE 200
 
-/* Each text is one sentence or more, from a capital to a full stop, cut to size. */
+/* Each text is one or more whole sentences, truncated to fit. */
 typedef struct MigFinding {
   const char *code; /* static */
   bool blocks;
@@ -130,7 +131,7 @@ typedef struct MigFinding {
   char remedy[MIG_FINDING_REMEDY_SIZE];
 } MigFinding;
 
-/* A finding for each check at most (it names all disks, or networks, that it is about), and for each rule of the policy. */
+/* At most one finding per check (it names all disks or networks concerned) and per policy rule. */
 #define MIG_FINDINGS_MAX (MIG_CHECK_COUNT + 16)
 
 typedef struct MigCheckReport {
@@ -142,28 +143,27 @@ typedef struct MigCheckReport {
 typedef struct MigCheckInput {
   const MigDomainFacts *domain;
   const MigHostFacts *source;
-  const MigTargetFacts
-      *target; /* NULL: it cannot be asked, and only what the domain is by itself is judged */
+  const MigTargetFacts *target; /* NULL: not reachable; only the domain itself is judged */
   const char *target_uri;
-  const char *target_error; /* why it cannot be asked; with both NULL nothing is said of it */
-  bool target_away;         /* nobody answered there; false: what answered said no */
-  const char *cordon;       /* why this node takes no new work; NULL: it does */
-  const char *busy_job;     /* the unfinished one that the domain has already; NULL: none */
+  const char *target_error; /* why it is not reachable; if target is NULL too: say nothing about it */
+  bool target_away;         /* no answer; false: there was an answer, and it was no */
+  const char *cordon;       /* why this node takes no new work; NULL: not cordoned */
+  const char *busy_job;     /* the domain's unfinished job; NULL: none */
   const MigPolicy *policy;
 } MigCheckInput;
 
-/* Judges by all rules. */
+/* Applies all rules. */
 void mig_check(const MigCheckInput *input, MigCheckReport *ret_report);
 
-/* What the rules of the policy are to know of the domain and the hosts. */
+/* What the policy rules need to know about the domain and the hosts. */
 void mig_check_policy_facts(const MigCheckInput *input, MigPolicyFacts *ret_facts);
 
-/* True if there are blockers, and waiting may take away all of them. */
+/* True if there are blockers and waiting may clear all of them. */
 bool mig_check_may_wait(const MigCheckReport *report);
 
-/* The cause of a job that ends for these blockers: that of the first one that waiting cannot cure, else of the first.
- * NONE: there are none. */
+/* The cause of a job that fails because of these blockers: from the first one that waiting cannot clear, else from
+ * the first. NONE without blockers. */
 MigCause mig_check_cause(const MigCheckReport *report);
 
-/* "CODE: seen. remedy" of each blocker in one text, cut to size. */
+/* "CODE: seen. remedy" of each blocker in one text, truncated to fit. */
 void mig_check_describe(const MigCheckReport *report, char *ret_text, size_t size);

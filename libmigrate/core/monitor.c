@@ -13,34 +13,32 @@
  *
  * A step takes one sample and answers with at most one action. Three clocks judge a migration:
  *
- * The *deadline* runs from the start of the migration and asks for no numbers: a libvirtd that does not
- * answer must not make a migration immortal.
+ * The *deadline* runs from the start of the migration and needs no statistics: a libvirtd that does not answer must not make
+ * a migration immortal.
  *
- * *Flow*: have any bytes moved? If none did for the progress timeout, the link is at fault (LINK_STALLED).
+ * *Flow*: has any data moved? If none has for the progress timeout, the link is at fault (LINK_STALLED).
  *
- * *Progress*: does what remains get less? memory_remaining_bytes is a sawtooth: it falls during a pass over
- * the memory and jumps, at the start of the next one, to what the guest dirtied meanwhile. Compared from
- * sample to sample, each tooth looks like progress (so that a hopeless migration never ends) and each jump
- * like a relapse (so that a good one is aborted). So it is compared pass by pass:
+ * *Progress*: does what remains shrink? memory_remaining_bytes is a sawtooth: it falls during a pass over the memory and
+ * jumps, at the start of the next one, to what the guest dirtied meanwhile. Compared from sample to sample, each tooth looks
+ * like progress (so a hopeless migration never ends) and each jump like a relapse (so a good one is aborted). So it is
+ * compared pass by pass:
  *  - within a pass, which may take hours, progress is a new low of this pass;
- *  - at the start of a pass its dirty set is compared with the smallest seen before. It counts if it is smaller by 4 %
- *    (what is less is noise; a slow gain adds up, since the mark stays where it was). After three passes without that
- *    (one burst of the guest is not a trend), and the progress timeout, the migration is going nowhere.
- * Disks are copied once and then kept in step, so there a new low is progress. Memory and disks are judged apart and
- * either one's progress will do: while disks are copied the memory waits, and the other way round.
+ *  - at the start of a pass its dirty set is compared with the smallest one so far. It counts if it is smaller by 4 % (less is
+ *    noise; a slow gain adds up, since the mark stays where it was). After three passes without that (a single burst of the
+ *    guest is not a trend) and the progress timeout, the migration is going nowhere.
+ * Disks are copied once and then kept in sync, so there a new low is progress. Memory and disks are judged separately, and
+ * progress of either is enough: while disks are copied the memory waits, and vice versa.
  *
- * Flow and progress are measured on a clock of observation that stands still while no numbers can be read:
- * not to know is not to have failed. In post-copy nothing is aborted: the guest is at the target, and cannot
- * come back. */
+ * Flow and progress are measured on a clock of observation that stands still while no statistics can be read: unknown is not
+ * failed. In post-copy nothing is aborted: the guest is at the target and cannot come back. */
 
-/* A dirty set must be below this share of the best for its pass to count. */
+/* A pass counts as progress if its dirty set is below this share of the best one. */
 #define PROGRESS_SHARE 0.96
-/* So many passes must have begun without that before it is held against the migration. */
+/* How many passes must start without progress before it is held against the migration. */
 #define STALE_PASSES 3
 /* Time constant of the smoothed bandwidth. */
 #define BANDWIDTH_TAU_MS 2000.0
-/* The share of the percentage that the first pass over the memory has. What follows it cannot be foretold
- * here. */
+/* The first pass's share of the percentage. What follows it cannot be predicted here. */
 #define FIRST_PASS_PCT 90.0
 
 static const char *const action_names[] = {
@@ -69,7 +67,7 @@ static uint64_t larger(uint64_t a, uint64_t b) {
   return a > b ? a : b;
 }
 
-/* seconds for each GiB, over so many bytes, in ms. By whole GiB and rest: exact, and nothing wraps. */
+/* Seconds per GiB times bytes, in ms. Whole GiB and the rest apart: exact, and nothing overflows. */
 static uint64_t timeout_ms(uint64_t s_per_gib, uint64_t bytes) {
   uint64_t ms_per_gib, whole, rest;
   if (__builtin_mul_overflow(s_per_gib, 1000u, &ms_per_gib) ||
@@ -125,7 +123,7 @@ const MigForecast *mig_monitor_forecast(const MigMonitor *monitor) {
   return monitor->have_forecast ? &monitor->forecast : NULL;
 }
 
-/* What somebody just did for it deserves the time to work. */
+/* A change that someone just made to help gets time to work. */
 static void start_afresh(MigMonitor *monitor) {
   monitor->stale_passes = 0;
   monitor->memory.at_ms = monitor->observed_ms;
@@ -155,8 +153,7 @@ uint64_t mig_monitor_limit_bytes_per_s(const MigMonitor *monitor) {
   return own == 0 || (share > 0 && share < own) ? share : own;
 }
 
-/* A floor is left out on purpose: the deadline is what was asked for, and a guest of 64 MiB with 5 s/GiB has
- * 320 ms. */
+/* Deliberately no minimum: the deadline is what was requested, and a guest of 64 MiB with 5 s/GiB has 320 ms. */
 uint64_t mig_monitor_deadline_ms(const MigMonitor *monitor) {
   uint64_t memory_s = mig_policy_get(&monitor->policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
   uint64_t disk_s = mig_policy_get(&monitor->policy, MIG_POLICY_DISK_TIMEOUT_S_PER_GIB);
@@ -164,8 +161,8 @@ uint64_t mig_monitor_deadline_ms(const MigMonitor *monitor) {
   uint64_t disk = mig_policy_get(&monitor->policy, MIG_POLICY_COPY_DISKS) != MIG_COPY_DISKS_NONE
                       ? monitor->disk_bytes
                       : 0;
-  /* A size that is not known gives no deadline rather than one that has passed. And "0: none" for the disks
-   * means that copying them may take any time, not that it must take none. */
+  /* An unknown size gives no deadline rather than one that has passed. And "0: none" for disks means that copying
+   * them may take any time, not no time. */
   if (memory_s == 0 || memory == 0 || (disk > 0 && disk_s == 0))
     return UINT64_MAX;
   return add_saturating(monitor->start_ms,
@@ -188,8 +185,8 @@ static double done_share(uint64_t total, uint64_t remaining) {
   return total > 0 && remaining < total ? 1.0 - (double)remaining / (double)total : 0.0;
 }
 
-/* Memory and disks by their bytes. Memory: the first pass is nine tenths of it; from then on, how small the
- * dirty set became; in post-copy, which has one pass only, all of what remains. */
+/* Memory and disks weighted by their bytes. Memory: the first pass is nine tenths; after that, how small the dirty
+ * set has become; in post-copy, which has a single pass, how much remains. */
 static void update_percent(MigMonitor *monitor, const MigSample *sample) {
   double memory_weight = (double)larger(monitor->memory_bytes, sample->memory_total_bytes);
   double disk_weight = (double)sample->disk_total_bytes;
@@ -206,16 +203,16 @@ static void update_percent(MigMonitor *monitor, const MigSample *sample) {
     memory = FIRST_PASS_PCT + (100.0 - FIRST_PASS_PCT) * done_share(sample->memory_total_bytes,
                                                                     monitor->memory.best_remaining_bytes);
   else
-    memory = FIRST_PASS_PCT; /* taken up in the middle */
+    memory = FIRST_PASS_PCT; /* the agent took over midway */
 
   double percent = (memory_weight * memory + disk_weight * disk) / (memory_weight + disk_weight);
   uint64_t whole = percent >= 99.0 ? 99 : percent > 0 ? (uint64_t)percent : 0;
   monitor->percent = larger(monitor->percent, whole);
 }
 
-/* What the guest had dirtied when the pass of this sample began. The sample is of some moment after that, so
- * what was sent since then is added: all that was sent since the last sample, less what that one still had to
- * send. If more than one pass began in between, their mean. */
+/* What was dirty when the pass of this sample started. The sample was taken some time later, so add what was sent
+ * since: all that was sent since the last sample, minus what that one still had to send. If more than one pass
+ * started in between, their mean. */
 static uint64_t dirty_set(const MigSample *last, const MigSample *sample) {
   uint64_t passes = since(sample->iteration, last->iteration);
   uint64_t sent = since(sample->memory_processed_bytes, last->memory_processed_bytes);
@@ -223,7 +220,7 @@ static uint64_t dirty_set(const MigSample *last, const MigSample *sample) {
   return passes > 1 ? set / passes : set;
 }
 
-/* Returns true if a pass over the memory has just begun. */
+/* Returns true if a pass over the memory has just started. */
 static bool observe(MigMonitor *monitor, const MigSample *sample) {
   const MigSample *last = &monitor->last;
   bool first = !monitor->have_last;
@@ -235,7 +232,7 @@ static bool observe(MigMonitor *monitor, const MigSample *sample) {
     monitor->memory.at_ms = monitor->disk.at_ms = monitor->last_flow_ms = monitor->iteration_low_ms = now;
     monitor->iteration_low_bytes = sample->memory_remaining_bytes;
   }
-  /* Any change: the counters begin anew when the disks are done and the memory's turn comes. */
+  /* Any change counts: the counters restart when the disks are done and the memory follows. */
   if (sample->memory_processed_bytes != last->memory_processed_bytes ||
       sample->disk_processed_bytes != last->disk_processed_bytes)
     monitor->last_flow_ms = now;
@@ -260,7 +257,7 @@ static bool observe(MigMonitor *monitor, const MigSample *sample) {
       monitor->stale_passes++;
     }
   }
-  /* QEMU is still slowing the guest down: what that brings shows in the passes to come. */
+  /* QEMU is still throttling the guest: the effect shows in the next passes. */
   if (!first && sample->throttle_pct > last->throttle_pct) {
     monitor->memory.at_ms = now;
     monitor->stale_passes = 0;
@@ -272,8 +269,7 @@ static bool observe(MigMonitor *monitor, const MigSample *sample) {
         (MigProgressMark){.seen = true, .best_remaining_bytes = sample->disk_remaining_bytes, .at_ms = now};
 
   monitor->post_copy |= sample->post_copy;
-  /* That the guest is stopped does not show in a sample: whoever stops it, for a bounded pause, sets that
-   * stage. */
+  /* A sample does not show that the guest is stopped: a decided pause sets that stage. */
   monitor->stage = monitor->post_copy              ? MIG_STAGE_POST_COPY
                    : monitor->way == MIG_WAY_PAUSE ? MIG_STAGE_STOP_AND_COPY
                    : sample->throttle_pct > 0      ? MIG_STAGE_AUTO_CONVERGE
@@ -341,7 +337,7 @@ void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *r
     pass_began = observe(monitor, sample);
   monitor->counting = readable;
 
-  /* It has ended: there is nothing left to abort, and the outcome is not found out here. */
+  /* The migration has ended: nothing is left to abort, and settle.c finds the outcome. */
   monitor->ended = sample->valid && !sample->active && monitor->have_last;
   if (monitor->ended || check_deadline(monitor, sample->now_ms, ret_action))
     return;
@@ -353,16 +349,16 @@ void mig_monitor_step(MigMonitor *monitor, const MigSample *sample, MigAction *r
 }
 
 uint64_t mig_bandwidth_update(MigBandwidth *bandwidth, uint64_t now_ms, uint64_t processed_bytes) {
-  /* The first reading, a counter that began anew, or a clock that did: a new base, and the rate as it was. Until the
-   * first byte the job is being set up, which says nothing of the link. */
+  /* The first reading, or the counter or the clock restarted: take a new base and keep the rate. Until the first byte
+   * the job is being set up, which says nothing about the link. */
   if (!bandwidth->seen || processed_bytes < bandwidth->processed_bytes || now_ms < bandwidth->at_ms ||
       (!bandwidth->have_rate && bandwidth->processed_bytes == 0)) {
     bandwidth->seen = true;
     bandwidth->at_ms = now_ms;
     bandwidth->processed_bytes = processed_bytes;
   } else if (now_ms > bandwidth->at_ms) {
-    /* An exponential average over readings at uneven distances. Of the time t since it began only 1 − e^(−t/τ) is in it:
-     * the weight of a reading is its share of that, so that the first seconds are a plain mean. */
+    /* An exponential average over unevenly spaced readings. Only 1 − e^(−t/τ) of the time t since the start is in it:
+     * each reading is weighted by its share of that, so that the first seconds are a plain mean. */
     double dt = (double)(now_ms - bandwidth->at_ms);
     double rate = (double)(processed_bytes - bandwidth->processed_bytes) * 1000.0 / dt;
     bandwidth->known = 1.0 - (1.0 - bandwidth->known) * exp(-dt / BANDWIDTH_TAU_MS);
@@ -372,7 +368,7 @@ uint64_t mig_bandwidth_update(MigBandwidth *bandwidth, uint64_t now_ms, uint64_t
     bandwidth->at_ms = now_ms;
     bandwidth->processed_bytes = processed_bytes;
   }
-  /* Numbers on the wire are signed. */
+  /* Integers on the wire are signed. */
   if (!(bandwidth->bytes_per_s > 0))
     return 0;
   return bandwidth->bytes_per_s >= (double)INT64_MAX ? (uint64_t)INT64_MAX : (uint64_t)bandwidth->bytes_per_s;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Text from outside, made fit for one line. */
+/* Makes untrusted text fit on one line. */
 #include "libmigrate/core/plain.h"
 
 #include <stddef.h>
 
-/* How many bytes the control character has with which the text begins; 0: it begins with none. */
+/* Length in bytes of the control character at the start of the text; 0: none. */
 static size_t control_length(const unsigned char *text) {
   if (*text < 0x20 || *text == 0x7f)
     return 1;

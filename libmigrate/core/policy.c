@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The table of policy keys, and all that is a loop over it: setting, merging, parsing, printing. */
+/* The table of policy keys, and the loops over it: setting, merging, parsing, printing. */
 #include "libmigrate/core/policy.h"
 
 #include "libmigrate/core/table.h"
@@ -40,11 +40,10 @@ TABLE_COVERS(priority_names, MIG_PRIORITY_COUNT + 1);
 
 /* QEMU refuses a downtime limit above 2000 s (MAX_MIGRATE_DOWNTIME in its migration/options.c). */
 #define MAX_DOWNTIME_MS UINT64_C(2000000)
-/* A guest stopped for a day is not being moved live. */
+/* A guest stopped for a day is not migrated live. */
 #define MAX_PAUSE_MS  UINT64_C(86400000)
 #define MAX_TIMEOUT_S UINT64_C(86400)
-/* No link is that fast: more is a slip of the hand. Also keeps libvirt's MiB/s and all sums within 64 bits.
- */
+/* No link is that fast: more is a typo. This also keeps libvirt's MiB/s and all sums within 64 bits. */
 #define MAX_BANDWIDTH (UINT64_C(1) << 40)
 /* QEMU's multifd-channels is a uint8. */
 #define MAX_CONNECTIONS 255
@@ -59,44 +58,46 @@ TABLE_COVERS(priority_names, MIG_PRIORITY_COUNT + 1);
   [MIG_POLICY_##k] = {MIG_POLICY_##k, n,   MIG_POLICY_TYPE_ENUM, MIG_UNIT_NONE, names, 0,                    \
                       (count)-1,      def, MIG_TUNABLE_##tune,   text}
 
-/* ALWAYS is only what takes effect on a migration that runs: what the agent itself decides by, and what QEMU
- * takes over mid-way. TO_NO is a way that libvirt has to be asked for at the start, and that the agent may then leave aside. The
- * rest are flags and parameters of the start (streams, TLS…). */
+/* ALWAYS is only what takes effect on a running migration: the agent's own decisions, and what QEMU accepts midway.
+ * TO_NO is a way that must be enabled when the migration starts, and that the agent may then leave unused. The rest
+ * are flags and parameters of the start (streams, TLS…). */
 static const MigPolicyKeyInfo keys[] = {
     INT_KEY(MAX_DOWNTIME_MS, "max_downtime_ms", MS, 1, MAX_DOWNTIME_MS, 300, ALWAYS,
-            "longest pause of the guest at switchover"),
+            "longest downtime of the guest at the switchover"),
     INT_KEY(MAX_PAUSE_MS, "max_pause_ms", MS, 0, MAX_PAUSE_MS, 0, ALWAYS,
-            "how long the guest may be stopped on purpose to finish; 0: never"),
+            "how long the guest may be paused to finish the migration; 0: never"),
     BOOL_KEY(ALLOW_POST_COPY, "allow_post_copy", 0, TO_NO,
-             "may the guest run at the target before its memory is there"),
+             "may the guest run at the target before all of its memory is there"),
     BOOL_KEY(ALLOW_AUTO_CONVERGE, "allow_auto_converge", 0, TO_NO,
-             "may the guest's CPUs be slowed down until it converges"),
-    INT_KEY(MAX_THROTTLE_PCT, "max_throttle_pct", PCT, 1, 99, 80, ALWAYS,
-            "how much auto-converge may slow the CPUs down; before more is needed it ends otherwise"),
+             "may the guest's CPUs be throttled until it converges"),
+    INT_KEY(
+        MAX_THROTTLE_PCT, "max_throttle_pct", PCT, 1, 99, 80, ALWAYS,
+        "how far auto-converge may throttle the CPUs; the migration ends another way before it needs more"),
     INT_KEY(COMPLETION_TIMEOUT_S_PER_GIB, "completion_timeout_s_per_gib", S, 0, MAX_TIMEOUT_S, 150, ALWAYS,
-            "deadline, for each GiB of guest memory; 0: none"),
+            "deadline per GiB of guest memory; 0: none"),
     INT_KEY(DISK_TIMEOUT_S_PER_GIB, "disk_timeout_s_per_gib", S, 0, MAX_TIMEOUT_S, 800, ALWAYS,
-            "added to the deadline for each GiB of copied disk; 0: no deadline while disks are copied"),
+            "added to the deadline per GiB of copied disks; 0: no deadline when disks are copied"),
     INT_KEY(PROGRESS_TIMEOUT_S, "progress_timeout_s", S, 0, MAX_TIMEOUT_S, 150, ALWAYS,
-            "abort when nothing got further for so long; 0: never"),
+            "abort after this long without progress; 0: never"),
     INT_KEY(BANDWIDTH_BYTES_PER_S, "bandwidth_bytes_per_s", BYTES_PER_S, 0, MAX_BANDWIDTH, 0, ALWAYS,
-            "limit for the migration's traffic; 0: none"),
+            "bandwidth limit of the migration; 0: none"),
     INT_KEY(POST_COPY_BANDWIDTH_BYTES_PER_S, "post_copy_bandwidth_bytes_per_s", BYTES_PER_S, 0, MAX_BANDWIDTH,
             0, ALWAYS, "the same in post-copy; 0: none"),
     INT_KEY(PARALLEL_CONNECTIONS, "parallel_connections", NONE, 0, MAX_CONNECTIONS, 0, BEFORE_START,
-            "streams for the memory (multifd); 0: one plain stream"),
+            "memory streams (multifd); 0: a single plain stream"),
     ENUM_KEY(COMPRESSION, "compression", compression_names, MIG_COMPRESSION_COUNT, MIG_COMPRESSION_NONE,
-             BEFORE_START, "compression of the memory"),
+             BEFORE_START, "memory compression"),
     ENUM_KEY(TLS, "tls", tls_names, MIG_TLS_COUNT, MIG_TLS_NO, BEFORE_START,
-             "encrypt the stream: no, yes (when both ends can), require"),
-    BOOL_KEY(ZEROCOPY, "zerocopy", 0, BEFORE_START, "send memory without a copy in the kernel"),
+             "encrypt the stream: no, yes (if both ends can), require"),
+    BOOL_KEY(ZEROCOPY, "zerocopy", 0, BEFORE_START, "send memory without copying it in the kernel"),
     BOOL_KEY(TUNNELLED, "tunnelled", 0, BEFORE_START, "carry the stream through libvirtd's connection"),
     ENUM_KEY(COPY_DISKS, "copy_disks", copy_disks_names, MIG_COPY_DISKS_COUNT, MIG_COPY_DISKS_NONE,
-             BEFORE_START, "which disks on local storage are copied"),
+             BEFORE_START, "which disks on local storage to copy"),
     BOOL_KEY(PERSIST_TARGET, "persist_target", 1, BEFORE_START, "define the domain at the target"),
-    BOOL_KEY(UNDEFINE_SOURCE, "undefine_source", 1, BEFORE_START, "remove its definition from the source"),
+    BOOL_KEY(UNDEFINE_SOURCE, "undefine_source", 1, BEFORE_START,
+             "remove the domain's definition from the source"),
     ENUM_KEY(PRIORITY, "priority", priority_names, MIG_PRIORITY_COUNT, MIG_PRIORITY_DEFAULT, BEFORE_START,
-             "its place in the queue"),
+             "priority class in the queue"),
 };
 TABLE_COVERS(keys, MIG_POLICY_KEY_COUNT);
 _Static_assert(MIG_POLICY_KEY_COUNT <= 32, "MigPolicy.set has a bit for each key");
@@ -107,7 +108,7 @@ typedef struct Suffix {
   uint64_t factor; /* how many of the smallest suffix of the unit: ms for times, bytes, plain */
 } Suffix;
 
-/* For a time, in ms whatever the key's own unit; a plain number is in the key's own. */
+/* For times, in ms whatever the key's unit; a plain number is in the key's unit. */
 static const Suffix suffixes[] = {
     {MIG_UNIT_MS, "ms", 1},
     {MIG_UNIT_MS, "s", 1000},
@@ -126,8 +127,8 @@ static const Suffix suffixes[] = {
 };
 
 static const struct {
-  const char *base;    /* in which a plain number is, for messages */
-  const char *accepts; /* what may be added */
+  const char *base;    /* unit of a plain number, for messages */
+  const char *accepts; /* accepted suffixes */
 } units[] = {
     [MIG_UNIT_NONE] = {"", ""},
     [MIG_UNIT_MS] = {" ms", ", or with ms, s, min or h"},
@@ -175,7 +176,7 @@ static void say(char *ret_message, size_t size, const char *text) {
     snprintf(ret_message, size, "%s", text);
 }
 
-/* What a key takes, as half a sentence. */
+/* What a key accepts, as half a sentence. */
 static void describe(const MigPolicyKeyInfo *info, char *ret_text, size_t size) {
   switch (info->type) {
   case MIG_POLICY_TYPE_BOOL:
@@ -196,8 +197,8 @@ static void describe(const MigPolicyKeyInfo *info, char *ret_text, size_t size) 
   }
 }
 
-/* "KEY takes …, not TEXT". The text came from outside, and the message goes into JSON and onto terminals:
- * what is not printable ASCII is shown as '?'. */
+/* "KEY takes …, not TEXT". The text is untrusted, and the message goes into JSON and onto terminals: anything but
+ * printable ASCII is shown as '?'. */
 static MigPolicyError refuse(MigPolicyError error, const MigPolicyKeyInfo *info, const char *text,
                              char *ret_message, size_t size) {
   char accepted[128] = "", shown[41] = "", message[256];
@@ -215,7 +216,7 @@ MigPolicyError mig_policy_set(MigPolicy *policy, MigPolicyKey key, uint64_t valu
                               size_t message_size) {
   const MigPolicyKeyInfo *info = mig_policy_key_info(key);
   if (!info) {
-    say(ret_message, message_size, "there is no such policy key");
+    say(ret_message, message_size, "no such policy key");
     return MIG_POLICY_ERROR_UNKNOWN_KEY;
   }
   if (value < info->min || value > info->max) {
@@ -278,7 +279,7 @@ static MigPolicyError parse_number(const MigPolicyKeyInfo *info, const char *wor
     huge |= __builtin_mul_overflow(value, factor, &value);
     if (info->unit == MIG_UNIT_S && !huge) {
       if (value % 1000 != 0)
-        return MIG_POLICY_ERROR_NOT_A_NUMBER; /* rounding would grant something else than was asked for */
+        return MIG_POLICY_ERROR_NOT_A_NUMBER; /* rounding would grant something other than requested */
       value /= 1000;
     }
   }
@@ -315,7 +316,7 @@ MigPolicyError mig_policy_set_text(MigPolicy *policy, const char *name, const ch
                                    size_t message_size) {
   const MigPolicyKeyInfo *info = mig_policy_key_by_name(name);
   if (!info) {
-    say(ret_message, message_size, "there is no such policy key");
+    say(ret_message, message_size, "no such policy key");
     return MIG_POLICY_ERROR_UNKNOWN_KEY;
   }
   size_t length;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Goals for a move: every key with its unit, range and default, as a table. Conflicts between keys as data.
- */
+/* Goals for a migration: every key with its unit, range and default, as a table. Conflicts between keys as data. */
 #pragma once
 
 #include "libmigrate/core/types.h"
@@ -60,7 +59,7 @@ typedef enum MigPolicyKey {
  * Indexed by key, so that resolving, tuning, storing and printing are loops over the table. */
 typedef struct MigPolicy {
   uint64_t values[MIG_POLICY_KEY_COUNT];
-  uint32_t set; /* bit per key: given here, not merely a default */
+  uint32_t set; /* a bit per key: set explicitly, not just a default */
 } MigPolicy;
 
 typedef enum MigPolicyType { MIG_POLICY_TYPE_INT, MIG_POLICY_TYPE_BOOL, MIG_POLICY_TYPE_ENUM } MigPolicyType;
@@ -78,7 +77,7 @@ typedef enum MigUnit {
 /* When a key may still be changed on a job. */
 typedef enum MigTunable {
   MIG_TUNABLE_BEFORE_START, /* while pending */
-  MIG_TUNABLE_TO_NO, /* while migrating it can be forbidden; to be allowed it must have been at the start */
+  MIG_TUNABLE_TO_NO, /* while migrating it can be forbidden; it stays allowed only if it was at the start */
   MIG_TUNABLE_ALWAYS /* also while migrating */
 } MigTunable;
 
@@ -91,7 +90,7 @@ typedef struct MigPolicyKeyInfo {
   uint64_t min, max;             /* inclusive; of a BOOL 0 and 1, of an ENUM its first and last */
   uint64_t default_value;
   MigTunable tunable;
-  const char *summary; /* half a sentence for --help */
+  const char *summary; /* for --help, without a full stop */
 } MigPolicyKeyInfo;
 
 /* The row of a key. Never NULL for a key below MIG_POLICY_KEY_COUNT. */
@@ -103,7 +102,7 @@ const MigPolicyKeyInfo *mig_policy_key_by_name(const char *name);
 /* All defaults, nothing set. */
 void mig_policy_init(MigPolicy *policy);
 
-/* What is set in `over` replaces what is in `policy`, and counts as set there. */
+/* Keys set in `over` replace those in `policy` and count as set there. */
 void mig_policy_merge(MigPolicy *policy, const MigPolicy *over);
 
 typedef enum MigPolicyError {
@@ -116,10 +115,10 @@ typedef enum MigPolicyError {
   MIG_POLICY_ERROR_COUNT
 } MigPolicyError;
 
-/* Sets one key from text as a person writes it. Numbers take the suffixes K, M, G, T (of 1024) for bytes, ms,
- * s, min, h for times (converted to the key's unit; a fraction of it is refused); booleans are yes, no, true,
- * false, on, off, 1, 0. On error the policy is as it was, and ret_message (NUL-terminated, cut to size) says
- * what would be accepted. */
+/* Sets one key from text as people write it. Numbers take the suffixes K, M, G, T (powers of 1024) for bytes, and ms,
+ * s, min, h for times (converted to the key's unit; a fraction is refused); booleans are yes, no, true, false, on,
+ * off, 1, 0. On error the policy is unchanged, and ret_message (NUL-terminated, truncated to fit) says what would be
+ * accepted. */
 MigPolicyError mig_policy_set_text(MigPolicy *policy, const char *name, const char *text, char *ret_message,
                                    size_t message_size);
 
@@ -135,10 +134,10 @@ static inline uint64_t mig_policy_get(const MigPolicy *policy, MigPolicyKey key)
   return policy->values[key];
 }
 
-/* What the domain and the hypervisors are, as far as it bears on which keys go together. */
+/* What decides which keys go together, about the domain and the hypervisors. */
 typedef struct MigPolicyFacts {
-  bool passthrough;         /* the domain has a host device assigned */
-  bool local_disks;         /* the domain has disks that the target does not see */
+  bool passthrough;         /* a host device is assigned to the domain */
+  bool local_disks;         /* the domain has disks that the target cannot see */
   uint64_t qemu_version;    /* as libvirt counts: 7002000; 0: unknown. The lower of both ends */
   uint64_t libvirt_version; /* 9000000; 0: unknown. The lower of both ends */
 } MigPolicyFacts;
@@ -147,13 +146,12 @@ typedef struct MigPolicyFacts {
 typedef struct MigConflict {
   const char *code;     /* POST_COPY_PARALLEL */
   MigPolicyKey keys[2]; /* the keys to name; the second may be MIG_POLICY_KEY_COUNT: none */
-  const char *message;  /* what excludes what, why, and what would do */
+  const char *message;  /* what excludes what, why, and what would help */
 } MigConflict;
 
-/* Writes the conflicts of a policy to ret_conflicts, at most max, and returns how many there are in all. */
+/* Writes the conflicts of a policy to ret_conflicts, at most max, and returns the total number. */
 size_t mig_policy_conflicts(const MigPolicy *policy, const MigPolicyFacts *facts,
                             const MigConflict **ret_conflicts, size_t max);
 
-/* Every rule there is, in its order: for documentation, and for the test that trips each one. Returns how
- * many. */
+/* All rules in order: for documentation, and for the test that triggers each one. Returns how many. */
 size_t mig_policy_conflict_rules(const MigConflict **ret_conflicts, size_t max);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks of disks and media: where they are, who sees them, and what the target has of them.
+/* Checks of disks and media: where they are, which hosts see them, and what the target has of them.
  *
- * Sources: libvirt 9.0 qemuMigrationSrcIsSafe() and qemuMigrationDstPrecreateDisk(); QEMU's mirror, which takes
- * images of the very same size only; and QEMU's bdrv_co_flush(), which writes nothing out with cache='unsafe', so that the
- * target may read what was there before. */
+ * Sources: libvirt 9.0 qemuMigrationSrcIsSafe() and qemuMigrationDstPrecreateDisk(); QEMU's mirror job, which needs
+ * images of exactly the same size; and QEMU's bdrv_co_flush(), which flushes nothing with cache='unsafe', so that the
+ * target may read stale data. */
 #include "libmigrate/core/rules.h"
 
 #include <string.h>
 
-/* From 3.0 on QEMU drops the target's page cache of a disk before it is used there. */
+/* Since 3.0 QEMU drops the target's page cache of a disk before it uses the disk there. */
 #define QEMU_DROPS_CACHE 3000000
 
-/* Begins a list, or goes on with it; `detail` may be NULL. */
+/* Starts or continues a list; `detail` may be NULL. */
 static void list_disk(Text *seen, const char *lead, const MigDisk *disk, const char *detail) {
   text_lead(seen, lead);
   if (disk->source && detail)
@@ -24,12 +24,12 @@ static bool is_copied(const MigCheckInput *in, const MigDisk *disk) {
   return rules_policy(in, MIG_POLICY_COPY_DISKS) != MIG_COPY_DISKS_NONE && mig_disk_is_local(disk);
 }
 
-/* libvirt itself refuses these. Of a block device it cannot know whether it is a SAN's, and lets it pass. */
+/* libvirt itself refuses these. It lets block devices pass, since any of them may be on a SAN. */
 static bool is_local_and_left(const MigCheckInput *in, const MigDisk *disk) {
   return mig_disk_is_local(disk) && disk->type != MIG_DISK_BLOCK && !is_copied(in, disk);
 }
 
-/* Something that the target's storage would have under the same name. */
+/* The target's storage would have it under the same name. */
 static bool has_a_place(const MigDisk *disk) {
   return disk->source && (disk->type == MIG_DISK_FILE || disk->type == MIG_DISK_BLOCK ||
                           disk->type == MIG_DISK_DIR || disk->type == MIG_DISK_VOLUME);
@@ -44,7 +44,7 @@ static const MigTargetDisk *at_target(const MigCheckInput *in, size_t i) {
   return i < in->target->n_disks ? &in->target->disks[i] : NULL;
 }
 
-/* libvirt makes it there, from what the source says of it. */
+/* libvirt creates it at the target, as the source describes it. */
 static bool is_made_at_target(const MigCheckInput *in, const MigDisk *disk, const MigTargetDisk *there) {
   return rules_policy(in, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_ALL && is_copied(in, disk) &&
          disk->type != MIG_DISK_BLOCK && there->sight == MIG_SIGHT_ABSENT && there->pool;
@@ -114,8 +114,8 @@ static bool list_sizes(const MigCheckInput *in, const char *lead, bool smaller, 
     if (smaller ? there->capacity_bytes >= disk->capacity_bytes
                 : there->capacity_bytes <= disk->capacity_bytes)
       continue;
-    /* To the byte: what differs by a sector looks alike in GiB. */
-    text_add(&text, "%llu bytes there, %llu here", (unsigned long long)there->capacity_bytes,
+    /* To the byte: sizes that differ by a sector look the same in GiB. */
+    text_add(&text, "%llu bytes at the target, %llu at the source", (unsigned long long)there->capacity_bytes,
              (unsigned long long)disk->capacity_bytes);
     list_disk(seen, lead, disk, detail);
   }
@@ -130,7 +130,7 @@ bool rule_disk_size_differs(const MigCheckInput *in, unsigned argument, const ch
   return list_sizes(in, lead, false, seen);
 }
 
-/* What the image takes once it is copied. */
+/* How much room the copied image needs. */
 static uint64_t room_for(const MigDisk *disk) {
   return !disk->raw && disk->allocation_bytes > 0 ? disk->allocation_bytes : disk->capacity_bytes;
 }
@@ -158,7 +158,7 @@ bool rule_pool_space(const MigCheckInput *in, unsigned argument, const char *lea
     if (!first || needed <= there->pool_available_bytes)
       continue;
     text_lead(seen, lead);
-    text_item(seen, "%s in pool %s, which has %s", text_bytes(needed, a), there->pool_name,
+    text_item(seen, "%s in pool %s, which has %s free", text_bytes(needed, a), there->pool_name,
               text_bytes(there->pool_available_bytes, b));
   }
   return text_end(seen);
@@ -171,7 +171,7 @@ bool rule_host_drive(const MigCheckInput *in, unsigned argument, const char *lea
   return text_end(seen);
 }
 
-/* What the guest only reads is never copied. */
+/* Read-only media are never copied. */
 bool rule_media(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   for (size_t i = 0; i < in->domain->n_disks; i++) {
     const MigDisk *disk = &in->domain->disks[i];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks of what the domain is by itself, of the target as a whole, and of what is looked up there by name.
+/* Checks of the domain itself, of the target as a whole, and of what the target must have by name.
  *
- * Sources of what cannot move: libvirt 9.0 qemuMigrationSrcIsAllowed(), and the migration blockers of QEMU's devices. */
+ * Sources for what cannot be migrated: libvirt 9.0 qemuMigrationSrcIsAllowed() and the migration blockers of QEMU's
+ * devices. */
 #include "libmigrate/core/rules.h"
 
 #include <string.h>
 
-/* From 8.1 on QEMU asks a device's driver; before it moves none without experimental switches. */
+/* Since 8.1 QEMU asks a device's driver; earlier releases migrate none without experimental switches. */
 #define QEMU_MOVES_VFIO 8001000
 
 uint64_t rules_qemu_version(const MigCheckInput *in) {
@@ -31,28 +32,29 @@ bool rule_target_unreachable(const MigCheckInput *in, unsigned argument, const c
 bool rule_target_refuses(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (in->target || !in->target_error || in->target_away)
     return false;
-  text_add(seen, "The target %s cannot be asked: %s.", in->target_uri, in->target_error);
+  text_add(seen, "Cannot connect to the target %s: %s.", in->target_uri, in->target_error);
   return true;
 }
 
 bool rule_same_host(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (!in->source->uuid[0] || strcmp(in->source->uuid, in->target->host.uuid) != 0)
     return false;
-  text_add(seen, "The target %s is this host itself (host UUID %s).", in->target_uri, in->source->uuid);
+  text_add(seen, "The target %s is the source host itself (host UUID %s).", in->target_uri, in->source->uuid);
   return true;
 }
 
 bool rule_node_cordoned(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (!in->cordon)
     return false;
-  text_add(seen, "This node is cordoned, and takes no new work%s%s.", in->cordon[0] ? ": " : "", in->cordon);
+  text_add(seen, "The source node is cordoned and takes no new work%s%s.", in->cordon[0] ? ": " : "",
+           in->cordon);
   return true;
 }
 
 bool rule_domain_busy(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (!in->busy_job)
     return false;
-  text_add(seen, "The domain is on the move already, or waits for it: job %s.", in->busy_job);
+  text_add(seen, "The domain already has a migration job, running or pending: job %s.", in->busy_job);
   return true;
 }
 
@@ -67,17 +69,17 @@ bool rule_domain_exists(const MigCheckInput *in, unsigned argument, const char *
   MigEndState state = in->target->domain_state;
   if (state == MIG_END_ABSENT || state == MIG_END_INACTIVE)
     return false;
-  /* The host itself has it, of course. */
+  /* SAME_HOST: of course it has the domain. */
   if (in->source->uuid[0] && strcmp(in->source->uuid, in->target->host.uuid) == 0)
     return false;
-  text_add(seen, "A domain with the same UUID is %s at the target already.", mig_end_state_name(state));
+  text_add(seen, "A domain with the same UUID is already %s at the target.", mig_end_state_name(state));
   return true;
 }
 
 bool rule_name_taken(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (!in->target->other_uuid)
     return false;
-  text_add(seen, "Another domain, %s, has the name %s at the target.", in->target->other_uuid,
+  text_add(seen, "At the target, another domain (%s) has the name %s.", in->target->other_uuid,
            in->domain->name);
   return true;
 }
@@ -85,14 +87,14 @@ bool rule_name_taken(const MigCheckInput *in, unsigned argument, const char *lea
 bool rule_io_error(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (!in->domain->io_error)
     return false;
-  text_add(seen, "The guest is paused for an I/O error of a disk.");
+  text_add(seen, "The guest is paused because of a disk I/O error.");
   return true;
 }
 
 bool rule_domain_job(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (!in->domain->job)
     return false;
-  text_add(seen, "Another job of libvirt runs on the domain: %s.", in->domain->job);
+  text_add(seen, "Another libvirt job is running on the domain: %s.", in->domain->job);
   return true;
 }
 
@@ -109,7 +111,7 @@ bool rule_block_job(const MigCheckInput *in, unsigned argument, const char *lead
 bool rule_snapshots(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (in->domain->snapshots == 0)
     return false;
-  text_add(seen, "The domain has %u snapshot%s, and libvirt moves no domain that has any.",
+  text_add(seen, "The domain has %u snapshot%s, and libvirt does not migrate domains with snapshots.",
            in->domain->snapshots, in->domain->snapshots == 1 ? "" : "s");
   return true;
 }
@@ -124,11 +126,11 @@ bool rule_domain_paused(const MigCheckInput *in, unsigned argument, const char *
 bool rule_defined_at_target(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (in->target->domain_state != MIG_END_INACTIVE)
     return false;
-  text_add(seen, "The target has the domain defined already, and shut off.");
+  text_add(seen, "The domain is already defined at the target and shut off.");
   return true;
 }
 
-/* 7.2.22 and 7.2.3 are one release of the other's. */
+/* 7.2.3 and 7.2.22 count as the same release. */
 static bool is_older(uint64_t there, uint64_t here) {
   return there > 0 && here > 0 && there / 1000 < here / 1000;
 }
@@ -137,7 +139,7 @@ static bool older(const char *what, uint64_t there, uint64_t here, Text *seen) {
   char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
   if (!is_older(there, here))
     return false;
-  text_add(seen, "The target's %s is %s, older than %s here.", what, text_version(there, a),
+  text_add(seen, "The target's %s is %s, older than %s at the source.", what, text_version(there, a),
            text_version(here, b));
   return true;
 }
@@ -153,17 +155,16 @@ bool rule_libvirt_older(const MigCheckInput *in, unsigned argument, const char *
 bool rule_tls_certificates(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (rules_policy(in, MIG_POLICY_TLS) != MIG_TLS_REQUIRE || in->domain->certificates != MIG_SIGHT_ABSENT)
     return false;
-  text_add(seen,
-           "TLS is required, and this node has no certificates for it: libvirt's directory for QEMU's has "
-           "no ca-cert.pem.");
+  text_add(seen, "TLS is required, but the source has no certificates for it: there is no ca-cert.pem in "
+                 "libvirt's TLS directory for QEMU.");
   return true;
 }
 
 bool rule_tls_unseen(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (rules_policy(in, MIG_POLICY_TLS) != MIG_TLS_REQUIRE)
     return false;
-  text_add(seen, "Whether %s the certificates for tls=require cannot be seen.",
-           in->domain->certificates == MIG_SIGHT_UNSEEN ? "both hosts have" : "the other host has");
+  text_add(seen, "Cannot tell whether %s the certificates for tls=require.",
+           in->domain->certificates == MIG_SIGHT_UNSEEN ? "both hosts have" : "the target has");
   return true;
 }
 
@@ -171,12 +172,12 @@ bool rule_tls_control(const MigCheckInput *in, unsigned argument, const char *le
   if (rules_policy(in, MIG_POLICY_TLS) != MIG_TLS_REQUIRE || !in->target_uri ||
       !strstr(in->target_uri, "+tcp://"))
     return false;
-  text_add(seen, "TLS is required, and the hosts' libvirtds speak to each other in clear (%s).",
+  text_add(seen, "TLS is required, but the hosts' libvirtds talk to each other unencrypted (%s).",
            in->target_uri);
   return true;
 }
 
-/* --- lists of the domain --- */
+/* --- lists --- */
 
 static bool list_traits(const MigCheckInput *in, MigTraitKind kind, const char *lead, Text *seen) {
   for (size_t i = 0; i < in->domain->n_traits; i++) {

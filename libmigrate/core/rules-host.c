@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks of what the target offers: CPU, machine, memory and CPUs in number.
+/* Checks of what the target offers: CPU model, machine type, memory, and how many CPUs.
  *
- * Sources: libvirt 9.0 virHostCPUGetTscInfo() and its use, virNumaNodesetIsAvailable(), virProcessSetAffinity();
+ * Sources: libvirt 9.0 virHostCPUGetTscInfo() and its callers, virNumaNodesetIsAvailable(), virProcessSetAffinity();
  * QEMU's "State blocked by non-migratable CPU device (invtsc flag)". */
 #include "libmigrate/core/rules.h"
 
 #include <string.h>
 
-/* As libvirt: NTP's tolerance. */
+/* Same as libvirt: NTP's tolerance. */
 #define TSC_TOLERANCE_PPM 250
 
-/* What QEMU takes beside the guest's memory: page tables, device models, the migration's own. */
+/* What QEMU needs on top of the guest's memory: page tables, device models, migration buffers. */
 #define QEMU_MEMORY_SHARE 32
 #define QEMU_MEMORY_BYTES (128 * MIG_MIB_BYTES)
 
@@ -26,11 +26,11 @@ bool rule_cpu_invtsc(const MigCheckInput *in, unsigned argument, const char *lea
       domain->cpu_mode == MIG_CPU_HOST_PASSTHROUGH && domain->cpu_not_migratable && in->source->cpu_invtsc;
   if ((!domain->cpu_invtsc && !passed) || domain->tsc_frequency_hz > 0)
     return false;
-  text_add(seen, "The guest's CPU has invtsc (an invariant TSC) and no fixed frequency for it.");
+  text_add(seen, "The guest's CPU has invtsc (an invariant TSC) without a fixed frequency.");
   return true;
 }
 
-/* By check='none' a CPU may lack the same here, and the guest then loses nothing. */
+/* With check='none' the source may lack the same features; then the guest loses nothing. */
 static bool lacks_the_same_here(const MigCheckInput *in) {
   const MigDomainFacts *domain = in->domain;
   return domain->cpu_unchecked && domain->cpu.match == MIG_CPU_MATCH_INCOMPATIBLE && domain->cpu.text &&
@@ -47,7 +47,7 @@ bool rule_cpu_incompatible(const MigCheckInput *in, unsigned argument, const cha
   if (in->target->cpu.match != MIG_CPU_MATCH_INCOMPATIBLE || is_copy_of_host(domain) ||
       lacks_the_same_here(in))
     return false;
-  text_add(seen, "The target cannot offer the guest's CPU%s%s: %s.", domain->cpu_model ? ", " : "",
+  text_add(seen, "The target does not support the guest's CPU%s%s: %s.", domain->cpu_model ? ", " : "",
            domain->cpu_model ? domain->cpu_model : "", or_no_reason(in->target->cpu.text));
   return true;
 }
@@ -55,7 +55,7 @@ bool rule_cpu_incompatible(const MigCheckInput *in, unsigned argument, const cha
 bool rule_cpu_unchecked(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (in->target->cpu.match != MIG_CPU_MATCH_INCOMPATIBLE || !lacks_the_same_here(in))
     return false;
-  text_add(seen, "Neither host has all of the guest's CPU: %s.", in->target->cpu.text);
+  text_add(seen, "Neither host supports all of the guest's CPU features: %s.", in->target->cpu.text);
   return true;
 }
 
@@ -64,7 +64,7 @@ bool rule_cpu_unseen(const MigCheckInput *in, unsigned argument, const char *lea
   if (in->target->cpu.match != MIG_CPU_MATCH_UNSEEN || !domain->cpu_xml || is_copy_of_host(domain) ||
       in->target->virt_type != MIG_SIGHT_PRESENT)
     return false;
-  text_add(seen, "The target's libvirt does not tell whether it can offer the guest's CPU: %s.",
+  text_add(seen, "The target's libvirt cannot tell whether the host supports the guest's CPU: %s.",
            or_no_reason(in->target->cpu.text));
   return true;
 }
@@ -72,7 +72,7 @@ bool rule_cpu_unseen(const MigCheckInput *in, unsigned argument, const char *lea
 bool rule_cpu_other_host(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (!is_copy_of_host(in->domain) || in->target->host_cpu.match != MIG_CPU_MATCH_INCOMPATIBLE)
     return false;
-  text_add(seen, "The guest has the CPU of this host as it is, and the target's is another: %s.",
+  text_add(seen, "The guest uses the source host's CPU as it is, and the target has a different one: %s.",
            or_no_reason(in->target->host_cpu.text));
   return true;
 }
@@ -81,11 +81,11 @@ bool rule_cpu_passthrough(const MigCheckInput *in, unsigned argument, const char
   MigCpuMatch match = in->target->host_cpu.match;
   if (!is_copy_of_host(in->domain) || match == MIG_CPU_MATCH_INCOMPATIBLE || match == MIG_CPU_MATCH_IDENTICAL)
     return false;
-  text_add(seen, "The guest has the CPU of this host as it is, and ");
+  text_add(seen, "The guest uses the source host's CPU as it is, and ");
   if (match == MIG_CPU_MATCH_SUPERSET)
-    text_add(seen, "the target's has features beyond it.");
+    text_add(seen, "the target's CPU has additional features.");
   else
-    text_add(seen, "the target's libvirt does not tell how its own compares.");
+    text_add(seen, "the target's libvirt cannot tell how its own compares.");
   return true;
 }
 
@@ -95,7 +95,7 @@ bool rule_tsc_frequency(const MigCheckInput *in, unsigned argument, const char *
   if (wanted == 0 || there == 0 || in->target->host.tsc_scaling ||
       apart <= there / 1000000 * TSC_TOLERANCE_PPM)
     return false;
-  text_add(seen, "The guest's TSC runs at %.3f MHz, the target's at %.3f MHz, which cannot scale it.",
+  text_add(seen, "The guest's TSC runs at %.3f MHz, but the target's runs at %.3f MHz and cannot be scaled.",
            (double)wanted / 1e6, (double)there / 1e6);
   return true;
 }
@@ -122,8 +122,8 @@ bool rule_machine_type(const MigCheckInput *in, unsigned argument, const char *l
   const MigTargetFacts *target = in->target;
   if (target->machine != MIG_SIGHT_ABSENT)
     return false;
-  text_add(seen, "The target's QEMU has no machine type %s%s%s.",
-           in->domain->machine ? in->domain->machine : "of the domain", target->machines ? ", but " : "",
+  text_add(seen, "The target's QEMU does not support machine type %s%s%s.",
+           in->domain->machine ? in->domain->machine : "of the domain", target->machines ? "; " : "",
            target->machines ? target->machines : "");
   return true;
 }
@@ -141,7 +141,7 @@ static uint64_t minus(uint64_t a, uint64_t b) {
   return a > b ? a - b : 0;
 }
 
-/* In small pages: all that the guest may use, and what its balloon leaves it now. */
+/* In normal pages: the most that the guest may use, and what its balloon leaves it now. */
 static uint64_t most_memory(const MigDomainFacts *domain) {
   return minus(domain->memory_bytes, in_hugepages(domain));
 }
@@ -157,7 +157,7 @@ bool rule_target_too_small(const MigCheckInput *in, unsigned argument, const cha
   char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
   if (in->target->host.memory_bytes == 0 || needed <= in->target->host.memory_bytes)
     return false;
-  text_add(seen, "The guest has %s of memory, the whole target %s.", text_bytes(needed, a),
+  text_add(seen, "The guest has %s of memory, more than the whole target (%s).", text_bytes(needed, a),
            text_bytes(in->target->host.memory_bytes, b));
   return true;
 }
@@ -167,7 +167,7 @@ bool rule_target_memory(const MigCheckInput *in, unsigned argument, const char *
   char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
   if (in->target->free_bytes == UINT64_MAX || needed <= in->target->free_bytes)
     return false;
-  text_add(seen, "The guest has %s of memory, and the target has %s left.", text_bytes(needed, a),
+  text_add(seen, "The guest has %s of memory, but the target has only %s free.", text_bytes(needed, a),
            text_bytes(in->target->free_bytes, b));
   return true;
 }
@@ -177,8 +177,8 @@ bool rule_memory_ballooned(const MigCheckInput *in, unsigned argument, const cha
   char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
   if (in->target->free_bytes == UINT64_MAX || now > in->target->free_bytes || most <= in->target->free_bytes)
     return false;
-  text_add(seen, "The guest has %s of memory and may have %s, the target has %s left.", text_bytes(now, a),
-           text_bytes(most, b), text_bytes(in->target->free_bytes, c));
+  text_add(seen, "The guest uses %s of memory and may grow to %s, but the target has only %s free.",
+           text_bytes(now, a), text_bytes(most, b), text_bytes(in->target->free_bytes, c));
   return true;
 }
 
@@ -188,13 +188,13 @@ bool rule_memory_tight(const MigCheckInput *in, unsigned argument, const char *l
   if (free_bytes == UINT64_MAX || most > free_bytes || most == 0 ||
       most + most / QEMU_MEMORY_SHARE + QEMU_MEMORY_BYTES <= free_bytes)
     return false;
-  text_add(seen, "The guest has %s of memory, of %s that the target has left.", text_bytes(most, a),
+  text_add(seen, "The guest has %s of memory, and the target has just %s free.", text_bytes(most, a),
            text_bytes(free_bytes, b));
   return true;
 }
 
-/* Huge pages of one size at the target; of the default size, of which the host's name is not known here, the size that
- * has most. */
+/* Huge pages of one size at the target. For the default size, whose value at the target is not known, the size with
+ * the most free. */
 static MigPages pages_at_target(const MigHostFacts *host, uint64_t page_bytes) {
   MigPages found = {.page_bytes = page_bytes};
   uint64_t smallest = UINT64_MAX;
@@ -230,9 +230,9 @@ static bool list_hugepages(const MigCheckInput *in, const char *lead, bool taken
     if (!first || (taken ? needed > total || needed <= left : needed <= total))
       continue;
     text_lead(seen, lead);
-    text_item(seen, "%s in pages of %s are needed, %s are %s", text_bytes(needed, a),
+    text_item(seen, "%s needed in pages of %s, %s %s", text_bytes(needed, a),
               pages.page_bytes > 0 ? text_bytes(pages.page_bytes, b) : "the default size",
-              text_bytes(taken ? left : total, c), taken ? "free" : "set up");
+              text_bytes(taken ? left : total, c), taken ? "free" : "allocated");
   }
   return text_end(seen);
 }
@@ -245,12 +245,12 @@ bool rule_hugepages_taken(const MigCheckInput *in, unsigned argument, const char
   return list_hugepages(in, lead, true, seen);
 }
 
-/* --- CPUs and nodes by number --- */
+/* --- CPU and NUMA node numbers --- */
 
 bool rule_vcpus_max(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
   if (in->target->vcpus_max == 0 || in->domain->vcpus <= in->target->vcpus_max)
     return false;
-  text_add(seen, "The guest may have %u vCPUs; the target's QEMU takes %u with machine %s.",
+  text_add(seen, "The guest may have %u vCPUs; the target's QEMU supports %u with machine type %s.",
            in->domain->vcpus, in->target->vcpus_max,
            in->domain->machine ? in->domain->machine : "of the domain");
   return true;
@@ -260,7 +260,7 @@ bool rule_vcpus_overcommitted(const MigCheckInput *in, unsigned argument, const 
   unsigned cpus = mig_set_count(&in->target->host.cpus);
   if (cpus == 0 || in->domain->vcpus <= cpus)
     return false;
-  text_add(seen, "The guest has %u vCPUs, the whole target %u CPUs.", in->domain->vcpus, cpus);
+  text_add(seen, "The guest has %u vCPUs, more than the target has CPUs (%u).", in->domain->vcpus, cpus);
   return true;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Private to core: the tests behind the table of checks. */
+/* Private to core: the functions behind the table of checks. */
 #pragma once
 
 #include "libmigrate/core/migratable.h"
 #include "libmigrate/core/text.h"
 
-/* True if there is something to say: what was seen is in `seen` then, to its full stop. `argument` and `lead` are of the
- * table's row; the lead is the beginning of a list. Those of the target are called with in->target only. */
+/* True if there is a finding: `seen` then holds whole sentences about what was seen. `argument` and `lead` come from
+ * the table's row; the lead begins a list. Rules with of_target are only called with in->target. */
 typedef bool RuleFunc(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen);
 
 /* checks.c */
@@ -15,20 +15,20 @@ typedef struct RuleRow {
   MigCheckInfo info;
   RuleFunc *test;
   unsigned argument;
-  const char *lead; /* of a list of what was seen */
+  const char *lead; /* begins the list of what was seen */
   bool of_target;   /* needs the target's answers */
 } RuleRow;
 
 const RuleRow *rules_row(MigCheck check);
 
-/* rules-domain.c. By what the domain is, and the target as a whole */
+/* rules-domain.c: the domain itself, and the target as a whole */
 RuleFunc rule_target_unreachable, rule_target_refuses, rule_same_host, rule_node_cordoned, rule_domain_busy;
 RuleFunc rule_domain_state, rule_domain_exists, rule_name_taken;
 RuleFunc rule_io_error, rule_domain_job, rule_block_job, rule_snapshots, rule_domain_paused;
 RuleFunc rule_defined_at_target, rule_qemu_older, rule_libvirt_older, rule_tls_certificates, rule_tls_unseen,
     rule_tls_control;
 RuleFunc rule_trait;   /* argument: MigTraitKind */
-RuleFunc rule_hostdev; /* likewise: one that newer QEMU may be able to move */
+RuleFunc rule_hostdev; /* likewise; a newer QEMU may be able to migrate it */
 RuleFunc rule_hostdev_vfio;
 RuleFunc rule_need; /* argument: RULE_NEED(kind, sight) */
 
@@ -48,7 +48,7 @@ RuleFunc rule_cpu_passthrough, rule_cpu_unchecked, rule_cpu_unseen;
 RuleFunc rule_memory_tight, rule_memory_ballooned, rule_vcpus_overcommitted, rule_pinned_cpus_fewer,
     rule_pinned;
 
-/* The lower of both ends; 0: not known. */
+/* The lower version of both ends; 0: unknown. */
 uint64_t rules_qemu_version(const MigCheckInput *in);
 uint64_t rules_libvirt_version(const MigCheckInput *in);
 

@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is done next about a move whose outcome is not known yet. */
+/* What to do next about a migration whose outcome is not known yet. */
 #include "libmigrate/core/settle.h"
 
 #include "libmigrate/core/table.h"
 
 /* Theory of Operation
  *
- * Whatever ended the migration's call, both ends are asked again and again; each look at them is a step. The step asks
+ * Whatever ended the migration's call, the agent asks both ends again and again; each look at them is a step. The step asks
  * verdict.c what the two answers mean, and says what to do: look again, act, or done.
  *
- * *Who is asked, how long, what is said.* Always both, the source first. An end that does not answer is asked again for
- * as long as it takes, since nobody else can know, and unknown is not failed; the plan says who does not answer. States
- * that libvirt brings further by itself are watched; if one lasts longer than MIG_SETTLE_PATIENCE_MS with no job left
- * to change it, an operator is called. Pauses double from PAUSE_MIN_MS to PAUSE_MAX_MS while nothing changes.
+ * *Who is asked, for how long, what is reported.* Always both, the source first. An end that does not answer is asked again
+ * for as long as it takes, since nobody else can know, and unknown is not failed; the plan names the end that does not
+ * answer. States that libvirt will change by itself are watched; if one lasts longer than MIG_SETTLE_PATIENCE_MS with no job
+ * left to change it, an operator is called. Pauses double from PAUSE_MIN_MS to PAUSE_MAX_MS while nothing changes.
  *
- * *A verdict needs a second look*, MIG_SETTLE_SECOND_LOOK_MS after the first and the same as it, because one look can be
- * wrong about what comes next: a migration that was asked of a libvirtd that hung begins when it goes on, although its
- * caller is gone; a target that answers late is of another time than its source. One look is enough where nothing can
- * follow: the source has let go and the target runs it; or libvirt has been seen at the migration, or has answered its
- * call, so that it is not still to begin, and the source runs the guest. And while a pause of the agent's is not
- * answered, that the guest runs at the source says nothing yet: it would stand still after the job's end. Should nobody be
- * left to take the answer, since the agent was killed or its connection broke, MIG_SETTLE_LATE_PAUSE_MS stand for it.
+ * *A verdict needs a second look*, MIG_SETTLE_SECOND_LOOK_MS after the first and identical to it, because a single look can
+ * be wrong about what comes next: a migration requested from a hung libvirtd begins when libvirtd resumes, although its
+ * caller is gone; a target that answers late describes another moment than the source. One look is enough where nothing can
+ * follow: the source has released the guest and the target runs it; or libvirt has been seen at the migration or has answered
+ * its call, so that it cannot still begin, and the source runs the guest. While a pause by the agent is unanswered, a guest
+ * that runs at the source proves nothing yet: it might be stopped after the job's end. If nobody is left to take the answer,
+ * because the agent was killed or its connection broke, MIG_SETTLE_LATE_PAUSE_MS takes its place.
  *
- * *Actions.* `touches` names for each all of the evidence that it needs. What is not known is not there, so a missing
- * answer, an old record without these facts, or an agent that lost its memory prevents an action and never causes one. No
- * action makes a verdict come true: a source is resumed because it is known to be the only copy and the newest one; then
- * the next look finds it running, and that is the verdict.
+ * *Actions.* `touches` lists for each action all the evidence it needs. What is not known is not there, so a missing answer,
+ * an old record without these facts, or an agent that lost its memory prevents an action and never causes one. No action
+ * makes a verdict come true: a source is resumed because it is known to be the only copy and the latest one; the next look
+ * then finds it running, and that is the verdict.
  *
  * *Never ran there.* A copy that is stopped at the source is up to date if the guest did not run at the target. Absence is no
- * evidence of that: the guest may have run there, and have moved on to a third node, whose agent took its definition along; it
- * may have been shut down, and a later start have failed. So two things are needed.
- *  - Both ends were *watched* without a gap since a moment at which the guest was known not to have run at the target. That moment
- *    is the beginning, or a look at which this migration's job was still there and the source ran the guest, or the target's copy
- *    waited for the stream. Watched is the target
- *    by libvirt's events, on one connection that has not broken; the source by its connection: a libvirtd that was away may have
- *    given the guest back, and somebody may have moved it elsewhere since. An agent that was away, or a connection that broke, is
- *    a gap, which nothing mends but such a look.
- *  - What is there fits. libvirt writes the target's definition (PERSIST_DEST) before it starts the CPUs there, and starts them
- *    nowhere else: so a target that was to define it and knows no such domain did not get so far (the source is still persistent:
- *    else libvirt ignored the wish), and one whose definition is shut off because its last start failed gave it up before.
- * Where that is not so an operator is asked, or a caller says what he knows (mig_settle_set_word()): the target's agent, which
- * followed what came, or a controller that knows where it sent the guest since. Never against what the agent saw itself.
+ * evidence of that: the guest may have run there and moved on to a third node, whose agent took its definition along; or it
+ * may have been shut down, and a later start may have failed. So two conditions must hold.
+ *  - Both ends were *watched* without a gap since a moment at which the guest was known not to have run at the target: the
+ *    beginning, or a look at which this migration's job still existed and either the source ran the guest or the target's
+ *    copy waited for the stream. The target is watched by libvirt's events, on one connection that has not broken; the source
+ *    by its connection: after a restart libvirtd may have resumed the guest, and someone may have migrated it elsewhere. An
+ *    agent that was away, or a connection that broke, is a gap, and only another such look closes it.
+ *  - What is there fits. libvirt writes the target's definition (PERSIST_DEST) before it starts the CPUs there, and starts
+ *    them nowhere else. So a target that was to define the domain and does not know it never got that far (if the source is
+ *    still persistent; otherwise libvirt ignored the flag), and one whose definition is shut off because its last start
+ *    failed gave up before that.
+ * Otherwise an operator is asked, or a caller vouches (mig_settle_set_word()): the target's agent, which followed the
+ * incoming copy, or a controller that knows where it has sent the guest since. Never against what the agent itself saw.
  *
- * *The very copy.* A guest may come home, or be started anew, while nobody looks: then the copy at the source is another one, with
- * another id of libvirt's, and nothing of this move's is to be done to it. Nor is anything to be done to a copy that was given back,
- * and stopped again since: whoever did that has reasons of his own. */
+ * *The same copy.* A guest may come back, or be started anew, while nobody looks. Then the copy at the source is another one,
+ * with another libvirt ID, and this migration must not touch it. Nor must it touch a copy that was given back and stopped
+ * again since: whoever stopped it had a reason. */
 
 #define PAUSE_MIN_MS     100
 #define PAUSE_MAX_MS     2000
@@ -57,20 +57,20 @@
 static const struct {
   const char *name;
   unsigned needs;
-  unsigned max_tries;  /* 0: as often as it takes. Else the outcome is told without it, and what is left */
+  unsigned max_tries; /* 0: as often as it takes. Otherwise report the outcome without it, and what is left */
   unsigned call_after; /* tries until an operator is called; 0: never */
   const char *plan;
 } touches[] = {
     [MIG_TOUCH_NONE] = {"none", 0, 0, 0, NULL},
-    /* libvirt and QEMU refuse it where it is wrong, so one look will do. */
+    /* libvirt and QEMU refuse it where it is wrong, so one look is enough. */
     [MIG_TOUCH_RESUME_POST_COPY] = {"resume_post_copy", EV(CUT_POST_COPY), 0, 0,
-                                    "resumes the post-copy as soon as the link is back, again and again"},
+                                    "resumes post-copy as soon as the link is back, retrying until then"},
     [MIG_TOUCH_RESUME_SOURCE] =
         {"resume_source",
          EV(NO_JOB) | EV(SOURCE_STOPPED) | EV(SAME_COPY) | EV(TARGET_NOTHING) | EV(NEVER_RAN_THERE) |
              EV(NOT_COMPLETED) | EV(RAN_BEFORE) | EV(SECOND_LOOK),
          0, 5, "resumes the guest at the source, where the failed migration left it stopped"},
-    /* The source has the definition as well, so none is lost. */
+    /* The source has the definition as well, so nothing is lost. */
     [MIG_TOUCH_UNDEFINE_TARGET] = {"undefine_target",
                                    EV(NO_JOB) | EV(SOURCE_ALIVE) | EV(SAME_COPY) | EV(SOURCE_DEFINED) |
                                        EV(TARGET_INACTIVE) | EV(WATCHED) | EV(DEFINED_BY_US) |
@@ -95,29 +95,26 @@ static const char *const evidence_names[] = {
     "alive at the target",
     "defined at the target",
     "never ran at the target",
-    "not said to be completed",
-    "ran before the move",
+    "not reported as completed",
+    "ran before the migration",
     "defined at the target by the migration",
-    "to be undefined at the source",
-    "post-copy cut",
+    "source definition to be removed",
+    "post-copy interrupted",
     "seen twice",
     "both ends watched without a gap",
     "the same copy at the source",
 };
 TABLE_COVERS(evidence_names, MIG_EVIDENCE_BITS);
 
-/* What a job waits for, as long as nothing better is known. */
+/* What the job waits for, unless something better is known. */
 static const char *const plans[] = {
-    [MIG_AWAITS_NOBODY] = "looks a second time before the outcome is told",
-    [MIG_AWAITS_SOURCE] =
-        "waits for an answer of the source's libvirtd: only both ends together tell the outcome; "
-        "nothing is touched before",
-    [MIG_AWAITS_TARGET] =
-        "waits for an answer of the target's libvirtd: only both ends together tell the outcome; "
-        "nothing is touched before",
-    [MIG_AWAITS_LIBVIRT] =
-        "watches both ends until libvirt has brought it to an end; nothing is touched before",
-    [MIG_AWAITS_AGENT] = "looks a second time before it acts",
+    [MIG_AWAITS_NOBODY] = "checks both ends a second time before it reports the outcome",
+    [MIG_AWAITS_SOURCE] = "waits for the source's libvirtd to answer: only both ends together show the "
+                          "outcome; touches nothing until then",
+    [MIG_AWAITS_TARGET] = "waits for the target's libvirtd to answer: only both ends together show the "
+                          "outcome; touches nothing until then",
+    [MIG_AWAITS_LIBVIRT] = "watches both ends until libvirt has finished; touches nothing until then",
+    [MIG_AWAITS_AGENT] = "checks both ends a second time before it acts",
     [MIG_AWAITS_OPERATOR] =
         "needs an operator: the agent touches nothing, and the job ends by itself once both ends agree.",
 };
@@ -174,14 +171,14 @@ static bool never_ran_there(const MigSettle *settle) {
          (record->told_it_stayed || (is_watched(settle) && (never_defined || gave_up)));
 }
 
-/* A migration that libvirt says has failed left its guest running, or stopped as by the migration. One that is paused in
- * another way was paused by somebody since, and is where it is. */
+/* A migration that failed, as libvirt reports, leaves its guest running or stopped by the migration. If the guest is
+ * paused in another way, someone has paused it since, and it stays where it is. */
 static bool was_given_back(const MigSettle *settle) {
   return !settle->record.seen_there && settle->last.call_failed && settle->last.source == MIG_END_PAUSED;
 }
 
-/* It ended where it was: at the target if it ran there, else at the source. What ends at the source may be the old copy of a guest
- * that has moved, unless it is known not to have. */
+/* The guest ended where it was: at the target if it ran there, otherwise at the source. What ends at the source may
+ * be the old copy of a guest that has migrated, unless it is known not to have. */
 static bool has_ended(const MigSettle *settle) {
   const MigSettleRecord *record = &settle->record;
   bool was_there = record->seen_there || record->completed;
@@ -189,7 +186,7 @@ static bool has_ended(const MigSettle *settle) {
   return was_there ? settle->last.target_ended : settle->last.source_ended && is_watched(settle);
 }
 
-/* A guest that runs at the source with somebody else's migration has been given back: this one is over. */
+/* A guest that runs at the source under someone else's migration has been given back: this migration is over. */
 static bool counts_as_job(const MigSettleLook *look) {
   return look->job_active && !(look->job_foreign && look->source == MIG_END_RUNNING);
 }
@@ -243,7 +240,7 @@ unsigned mig_settle_evidence(const MigSettle *settle) {
     evidence |= EV(NOT_COMPLETED);
   if (record->ran_before || record->paused_by_agent)
     evidence |= EV(RAN_BEFORE);
-  /* Where the guest has been, others may have defined it since. */
+  /* Once the guest has been there, others may have defined it. */
   if (!record->seen_there && record->persist_target && record->target_was_absent &&
       is_watched_since(settle, settle->absent_ms))
     evidence |= EV(DEFINED_BY_US);
@@ -260,13 +257,13 @@ unsigned mig_settle_evidence(const MigSettle *settle) {
   return evidence;
 }
 
-/* Its CPUs were started there, or it is there as its owner had paused it. */
+/* Its CPUs were started there, or it arrived paused by its owner. */
 static bool has_guest(MigEndState target) {
   return target != MIG_END_UNKNOWN && target != MIG_END_ABSENT && target != MIG_END_INACTIVE &&
          target != MIG_END_PAUSED_MIGRATION;
 }
 
-/* A guest that the agent paused for the migration is stopped by the migration, whoever else says so. */
+/* A guest that the agent paused for the migration counts as stopped by the migration. */
 static MigEndState source_as_it_counts(const MigSettle *settle, const MigSettleLook *look) {
   if (look->source == MIG_END_PAUSED && settle->record.paused_by_agent)
     return MIG_END_PAUSED_MIGRATION;
@@ -280,7 +277,8 @@ static bool says_the_same(const MigSettleLook *a, const MigSettleLook *b) {
          a->target_start_failed == b->target_start_failed;
 }
 
-/* May a pause of the agent's still take hold? Its call may lie in a libvirtd that hung, or wait there for another one. */
+/* May a pause by the agent still take effect? Its call may be stuck in a hung libvirtd, or wait there for another
+ * call. */
 static bool may_be_paused_yet(const MigSettle *settle) {
   const MigSettleRecord *record = &settle->record;
   bool unanswered = record->paused_by_agent && !record->pause_answered;
@@ -293,14 +291,14 @@ static bool is_own_job(const MigSettleLook *look) {
   return look->job_active && !look->job_foreign;
 }
 
-/* What a look at the source says for later. */
+/* What to remember from a look at the source. */
 static void note_source(MigSettle *settle, const MigSettleLook *look) {
   bool alive = look->source != MIG_END_UNKNOWN && look->source != MIG_END_ABSENT &&
                look->source != MIG_END_INACTIVE && !look->source_replaced;
 
   settle->copy_seen = settle->copy_seen || alive;
-  /* A copy at the target that waits for the stream has not run; what happened there after it said so is heard. One that a later
-   * migration left there is stopped as well, but waits for nothing. */
+  /* A copy at the target that waits for the stream has not run; events report what happens there afterwards. A copy
+   * that a later migration left there is stopped as well, but waits for nothing. */
   if (is_own_job(look) && look->target == MIG_END_PAUSED_MIGRATION && look->target_incoming &&
       !look->source_replaced)
     settle->stayed_ms = look->ended_ms;
@@ -331,15 +329,15 @@ static void note_look(MigSettle *settle, const MigSettleLook *look) {
   settle->last = now;
   settle->looked = true;
   note_source(settle, look);
-  /* Whoever pauses it from now on has reasons of his own. One look is not enough: the agent's pause may lie in the socket
-   * of a libvirtd that hangs. */
+  /* Whoever pauses it from now on has their own reasons. One look is not enough: the agent's pause may be stuck in
+   * the socket of a hung libvirtd. */
   if (now.source == MIG_END_RUNNING && seen_twice(settle) && !may_be_paused_yet(settle))
     settle->record.paused_by_agent = false;
 }
 
 /* --- what follows --- */
 
-/* The action for which everything is known, but for the second look. */
+/* The action for which all evidence is there, except perhaps the second look. */
 static MigTouch find_touch(unsigned evidence) {
   for (int touch = MIG_TOUCH_NONE + 1; touch < MIG_TOUCH_COUNT; touch++)
     if ((touches[touch].needs & ~(evidence | EV(SECOND_LOOK))) == 0)
@@ -393,51 +391,47 @@ static bool one_look_will_do(const MigSettle *settle, MigVerdict verdict) {
           !settle->record.paused_by_agent);
 }
 
-/* There is a definition at the target that was not there before. */
+/* The target has a definition that was not there before. */
 static bool may_have_defined(const MigSettle *settle) {
   return settle->last.target == MIG_END_INACTIVE && settle->record.persist_target &&
          settle->record.target_was_absent;
 }
 
-/* What stays behind, although the outcome is known. */
+/* What is left behind although the outcome is known. */
 static const char *what_is_left(const MigSettle *settle, MigVerdict verdict, MigTouch touch) {
   MigEndState source = settle->last.source;
   bool holds_a_copy = source != MIG_END_ABSENT && source != MIG_END_INACTIVE;
 
   if (touch == MIG_TOUCH_UNDEFINE_TARGET)
-    return "the definition that the failed migration left at the target could not be removed: undefine it "
-           "there";
+    return "could not remove the definition that the failed migration left at the target: undefine it there";
   if (touch == MIG_TOUCH_UNDEFINE_SOURCE)
-    return "the definition that the migration left at the source could not be removed: undefine it there";
+    return "could not remove the definition that the migration left at the source: undefine it there";
   if (verdict == MIG_VERDICT_SUCCEEDED && holds_a_copy)
     return settle->record.undefine_source && settle->last.source_defined
-               ? "the source still holds the stopped copy that the guest left there: destroy and undefine it "
-                 "there, "
-                 "never resume it"
-               : "the source still holds the stopped copy that the guest left there: destroy it there, never "
-                 "resume it";
+               ? "the source still holds the guest's stopped old copy: destroy and undefine it there, never "
+                 "resume it"
+               : "the source still holds the guest's stopped old copy: destroy it there, never resume it";
   if (verdict == MIG_VERDICT_AT_SOURCE && settle->record.seen_there)
-    return "the target was seen to have the guest as well, and has it no more: libvirt let the source's copy "
-           "go on, "
-           "which is older than what ran there; look at its disks";
+    return "the target also had the guest for a time and no longer has it: libvirt resumed the source's "
+           "copy, which is older than the one that ran there; check its disks";
   if ((verdict == MIG_VERDICT_GONE || verdict == MIG_VERDICT_LEFT) && holds_a_copy)
-    return "the source still holds a copy of the guest that cannot run on: destroy it there when you have "
-           "looked, never resume it";
+    return "the source still holds a copy of the guest that cannot run: destroy it there once you have "
+           "looked at it, never resume it";
   if (verdict == MIG_VERDICT_AT_SOURCE && may_have_defined(settle))
     return "the target has a definition of the domain, which the failed migration may have left there: the "
-           "agent did not "
-           "watch all the time, so it touches none. If nobody else made it, undefine it there";
+           "agent did not watch without a gap, so it leaves it alone. If nobody else created it, undefine it "
+           "there";
   if (verdict == MIG_VERDICT_SUCCEEDED && source == MIG_END_INACTIVE && settle->record.undefine_source)
     return "the source still has a definition of the domain, which libvirt was asked to remove: the agent "
-           "did not watch "
-           "all the time, or the target has none, so it touches none. Undefine it there if it is not needed";
+           "did not watch without a gap, or the target has none, so it leaves it alone. If it is not needed, "
+           "undefine it there";
   return NULL;
 }
 
 static void conclude(MigSettle *settle, unsigned evidence, MigSettleStep *step) {
   MigTouch touch = find_touch(evidence);
 
-  /* A pause that is not answered yet may stop a guest that was seen to run. */
+  /* An unanswered pause may yet stop a guest that was seen running. */
   bool pausing = may_be_paused_yet(settle) && step->verdict == MIG_VERDICT_AT_SOURCE;
 
   if (pausing || (!seen_twice(settle) && !one_look_will_do(settle, step->verdict))) {
@@ -457,11 +451,11 @@ static void conclude(MigSettle *settle, unsigned evidence, MigSettleStep *step) 
 static void wait_on(MigSettle *settle, MigSettleStep *step) {
   bool lasts = settle->last.ended_ms >= settle->same_since_ms + MIG_SETTLE_PATIENCE_MS;
 
-  /* The job of a cut post-copy stays, and does nothing. */
+  /* The job of an interrupted post-copy stays and does nothing. */
   bool busy = settle->last.job_active && settle->last.source != MIG_END_PAUSED_POSTCOPY_FAILED;
 
   step->under_way = busy && is_own_job(&settle->last);
-  /* What the agent was to do lacks evidence. */
+  /* The agent's action lacks evidence. */
   if (step->awaits == MIG_AWAITS_AGENT || (step->awaits == MIG_AWAITS_LIBVIRT && lasts && !busy))
     step->awaits = MIG_AWAITS_OPERATOR;
   step->plan = plans[step->awaits];
@@ -500,14 +494,14 @@ void mig_settle_step(MigSettle *settle, const MigSettleLook *look, MigSettleStep
 uint64_t mig_settle_note_touched(MigSettle *settle, uint64_t now_ms, MigTouch touch, bool ok) {
   unsigned pause = TRY_PAUSE_MIN_MS;
 
-  /* A post-copy that went on and was cut again is a new one. */
+  /* A post-copy that was resumed and interrupted again starts over. */
   settle->tries =
       settle->touched != touch || (ok && touch == MIG_TOUCH_RESUME_POST_COPY) ? 1 : settle->tries + 1;
   settle->touched = touch;
   for (unsigned i = 1; i < settle->tries && pause < TRY_PAUSE_MAX_MS; i++)
     pause *= 2;
   settle->again_ms = now_ms + (pause < TRY_PAUSE_MAX_MS ? pause : TRY_PAUSE_MAX_MS);
-  /* What was seen before it is of another time. */
+  /* What was seen before the action no longer counts. */
   settle->same_since_ms = now_ms;
   settle->pause_ms = PAUSE_MIN_MS;
   return settle->again_ms;
@@ -517,9 +511,9 @@ const char *mig_settle_refuse_word(const MigSettleRecord *record, bool it_ran) {
   if (!it_ran && record->seen_there)
     return "the agent itself saw the guest at the target";
   if (!it_ran && record->completed)
-    return "libvirt said that the migration was completed";
+    return "libvirt reported that the migration completed";
   if (it_ran ? record->told_it_stayed : record->told_it_ran)
-    return "the opposite was said before";
+    return "the opposite was stated before";
   return NULL;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One bandwidth for all running migrations.
  *
- * Theory of Operation. Dividing is one thing, getting there another. `wanted` is the division: a level is sought that all
- * can have, each between its floor (its need, at least 1 MiB/s) and its ceiling. `given` is what a migration may be using at
- * this moment at most, and only that counts against the cap: a lower limit counts once libvirt has taken it, a higher one as
- * soon as it is asked for. So a newcomer waits until the others have been lowered, and the sum never exceeds the cap.
+ * Theory of Operation. Dividing is one thing, getting there another. `wanted` is the division: the highest level that
+ * all can have, each between its floor (its need, at least 1 MiB/s) and its ceiling. `given` is the most that a
+ * migration may be using right now, and only that counts against the cap: a lower limit counts once libvirt has
+ * accepted it, a higher one as soon as it is requested. So a newcomer waits until the others have been lowered, and
+ * the sum never exceeds the cap.
  *
- * All is counted in whole MiB/s, for libvirt keeps limits so and rounds up. */
+ * Everything is counted in whole MiB/s, since libvirt keeps limits that way and rounds up. */
 #include "libmigrate/core/shares.h"
 
 #include "libmigrate/core/types.h"
@@ -19,7 +20,7 @@ static uint64_t max_of(uint64_t a, uint64_t b) {
   return a > b ? a : b;
 }
 
-/* As libvirt rounds. */
+/* The way libvirt rounds. */
 static uint64_t round_up(uint64_t bytes) {
   return (bytes + MIG_MIB_BYTES - 1) / MIG_MIB_BYTES * MIG_MIB_BYTES;
 }
@@ -32,7 +33,7 @@ static uint64_t cap_of(const MigShares *shares) {
   return max_of(round_down(shares->cap), MIG_MIB_BYTES);
 }
 
-/* The least that can be given to it, and the step to more. */
+/* The least that it can be given, and the step size. */
 static uint64_t unit_of(const MigShare *share) {
   return max_of(share->streams, 1) * MIG_MIB_BYTES;
 }
@@ -41,7 +42,7 @@ static uint64_t in_units(const MigShare *share, uint64_t bytes) {
   return bytes / unit_of(share) * unit_of(share);
 }
 
-/* What one that cannot be changed later may take: its part if all places were taken. */
+/* The most for one that cannot be changed later: its part if all places were taken. */
 static uint64_t fixed_part(const MigShares *shares) {
   return cap_of(shares) / max_of(shares->at_most, 1);
 }
@@ -95,7 +96,7 @@ void mig_shares_divide(MigShares *shares) {
   Needs needs = needs_that_fit(shares);
   uint64_t level, left;
 
-  /* The highest level at which all fit; the lowest may be too high already, if there are too many. */
+  /* The highest level at which all fit; with too many members even the lowest may be too high. */
   while (low < high) {
     uint64_t middle = low + (high - low + 1) / 2;
 
@@ -112,7 +113,7 @@ void mig_shares_divide(MigShares *shares) {
     uint64_t more = at_level(shares, share, level + MIG_MIB_BYTES, needs);
 
     share->wanted = at_level(shares, share, level, needs);
-    /* What is left over is too little for all to have the next level: the first ones get it. */
+    /* The rest does not raise everybody to the next level: the first ones get it. */
     if (more > share->wanted && more - share->wanted <= left) {
       left -= more - share->wanted;
       share->wanted = more;
@@ -150,7 +151,7 @@ static MigShare *find_to_lower(const MigShares *shares) {
   return NULL;
 }
 
-/* The first of those that wait to begin: in the order of the members. */
+/* The first member that waits to begin. */
 static MigShare *find_newcomer(const MigShares *shares) {
   for (size_t i = 0; i < shares->n; i++)
     if (shares->members[i]->given == 0)
@@ -169,7 +170,7 @@ static MigShare *find_to_raise(const MigShares *shares, uint64_t free) {
   return NULL;
 }
 
-/* That is worth beginning. */
+/* The least that is worth starting with. */
 static uint64_t least_of(const MigShares *shares, const MigShare *share) {
   return max_of(round_up(shares->min), unit_of(share));
 }
@@ -190,7 +191,7 @@ MigShareStep mig_shares_next(MigShares *shares) {
 
   if (share)
     return set_step(share, share->wanted);
-  /* Nobody is raised by what a newcomer waits for. */
+  /* Nobody gets what a newcomer is waiting for. */
   share = find_newcomer(shares);
   if (share)
     return begin_step(shares, share, free);

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A place that is held for a domain which is to come.
+/* A slot: the place that a lease reserves for an incoming domain.
  *
- * Theory of Operation. It is held until something comes, somebody gives it back, or its time is over. From the moment that
- * a copy waits for the stream, time and people have no say any more: the source has, and what it does is seen here as in
- * arrival.c. A copy that comes after the time, or after a release that has not been carried out yet, is followed all the
- * same: it is there.
+ * Theory of Operation. The slot is held until a copy arrives, someone releases the lease, or it expires. Once a copy
+ * waits for the stream, neither time nor people decide any more: the source does, and arrival.c shows what it does. A
+ * copy that arrives after the expiry, or after a release that has not been carried out yet, is followed all the same:
+ * it is there.
  *
- * The one thing that may be done at the end is to remove images that were made for the domain, and such an image may be a
- * guest's only disk: it came, ran, and was turned off. That leaves no trace that a look could find, but libvirt's events tell
- * of it, to who listens. So images may go only if
- *  - this process has watched since before they were made, and without a gap: the same connection to libvirtd, no look that
- *    failed. What is read back from a record was not watched.
- *  - no guest was seen here, nor heard of: not even of another life of the domain, since it would have the same disks.
- *  - no definition either. libvirt 9 writes it before it starts an incoming guest's CPUs, so that one which is here speaks for
- *    a guest that came. One that was there before cannot be told from it, and counts as well.
- * Whether anybody wrote to them is the driver's to find out, at the last moment.
+ * The only action at the end is to remove images that were created for the domain. Such an image may be a guest's
+ * only disk: the guest arrived, ran, and was shut down. No later look can find that, but libvirt's events report it
+ * to whoever listens. So images may be removed only if
+ *  - this process has watched since before they were created, without a gap: the same connection to libvirtd, no
+ *    failed look. What is read back from a record was not watched.
+ *  - no guest was seen or reported here: not even an earlier or later start of the domain, since it would have the
+ *    same disks.
+ *  - no definition either. libvirt 9 writes it before it starts an incoming guest's CPUs, so a definition suggests
+ *    that a guest arrived. One that was here before looks the same, and counts as well.
+ * The driver finds out at the last moment whether anybody wrote to them.
  *
- * Events and answers to looks come by different ways, and an event may be behind a look by a moment. A migration that begins
- * just when images are removed would copy into them. So what says that something did not happen takes two looks that agree,
- * AGREE_MS apart, with no event between them that speaks of life. At once come only the ends that rest on what was seen: a
- * guest that is here, or was; and a lease that was given back and has no images, of which nothing else is said.
- * libvirt says that a copy starts before it hands any image to it. */
+ * Events and looks take different paths, so an event may lag slightly behind a look. A migration that begins just
+ * when images are removed would copy into them. So to conclude that something did not happen takes two looks that
+ * agree, AGREE_MS apart, with no sign of life between them. Only ends that rest on what was seen come at once: a
+ * guest that is here, or was; and a released lease without images. libvirt reports the start of a copy before it
+ * hands any image to it. */
 #include "libmigrate/core/slot.h"
 
 #include "libmigrate/core/table.h"
@@ -42,7 +43,7 @@ int mig_slot_end_from_name(const char *name) {
   return table_find(names, MIG_SLOT_END_COUNT, name);
 }
 
-/* What each arrival makes of the job, and when to look again although libvirt tells of changes by itself. */
+/* What each arrival means for the job, and when to look again even though libvirt reports changes by itself. */
 static const struct {
   MigPhase phase;
   MigStage stage;
@@ -103,14 +104,14 @@ bool mig_slot_hear(MigSlot *slot, const MigSlotNews *news) {
   const MigSlot before = *slot;
   bool guest = !is_nothing(news->state) && news->state != MIG_END_PAUSED_MIGRATION;
 
-  /* That a definition is gone says that there was one. */
+  /* A removed definition means that there was one. */
   slot->traces = slot->traces || guest || news->definition || news->state == MIG_END_ABSENT;
   if (news->arriving) {
     slot->came = true;
     slot->started = false;
   }
   slot->started = slot->started || news->started;
-  /* What runs after a start of its owner's is no guest that came; and in a gap there may have been one. */
+  /* What runs after its owner started it is no guest that arrived; and a start may hide in a gap. */
   slot->ran = slot->ran || (guest && slot->came && !slot->started && slot->watched);
   if (guest || news->arriving || news->definition || news->state == MIG_END_ABSENT)
     mig_slot_doubt(slot);
@@ -127,14 +128,14 @@ static void note_seen(MigSlot *slot, const MigSlotLook *look, MigArrival arrival
   slot->traces = slot->traces || (look->persistent && look->state != MIG_END_UNKNOWN) ||
                  look->state == MIG_END_INACTIVE ||
                  (!here && !is_nothing(look->state) && look->state != MIG_END_PAUSED_MIGRATION);
-  /* Events say it in their order, a look does not: what was heard of before it may be heard after it. */
+  /* Events come in order, but a look does not: something older may be reported after it. */
   slot->started = slot->started && !here;
-  /* It is not given back any more, nor late. */
+  /* The release or expiry no longer applies. */
   if (here)
     slot->ending = MIG_SLOT_OPEN;
 }
 
-/* Is the end sure enough? */
+/* Is the end certain enough? */
 static bool is_agreed(MigSlot *slot, const MigSlotLook *look, MigSlotEnd end) {
   bool at_once = end == MIG_SLOT_ARRIVED || (end == MIG_SLOT_STOPPED && slot->ran) ||
                  (end == MIG_SLOT_RELEASED && !look->images);
@@ -150,15 +151,14 @@ static bool is_agreed(MigSlot *slot, const MigSlotLook *look, MigSlotEnd end) {
 
 static const char *find_keep(const MigSlot *slot) {
   if (slot->ran)
-    return "the guest was here, and this is its disk";
+    return "the guest was at the target, and this is its disk";
   if (slot->started)
-    return "the domain was started here, and this is its disk";
+    return "the domain was started at the target, and this is its disk";
   if (!slot->watched)
-    return "the agent, or its connection to libvirtd, was away for a time since it was made, and the guest "
-           "may have come and "
-           "run here meanwhile";
+    return "the agent or its connection to libvirtd was down for a time since the image was created, and the "
+           "guest may have arrived and run meanwhile";
   if (slot->traces)
-    return "the domain is, or was, defined or running here, and may have it as its disk";
+    return "the domain is or was defined or running at the target and may use it as its disk";
   return NULL;
 }
 
@@ -187,7 +187,7 @@ MigSlotAnswer mig_slot_step(MigSlot *slot, const MigSlotLook *look) {
   note_seen(slot, look, seen->arrival);
   if (seen->arrival == MIG_ARRIVAL_UNSEEN) {
     slot->watched = false;
-    /* Nobody knows; nothing that was known before is given up. */
+    /* Unknown; keep what was known before. */
     answer.phase = slot->came || slot->ran ? MIG_PHASE_RECOVERING : MIG_PHASE_PENDING;
     answer.stage = slot->ran ? MIG_STAGE_POST_COPY : slot->came ? MIG_STAGE_PRE_COPY : MIG_STAGE_NONE;
   }

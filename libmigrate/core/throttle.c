@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* QEMU's throttle: its next step, and how near that is. */
+/* QEMU's throttle: its next step, and how close that is. */
 #include "libmigrate/core/throttle.h"
 
 /* Theory of operation
  *
- * QEMU slows the guest down by itself (migration_trigger_throttle() in its migration/ram.c): when it reads the dirty log, as a
- * pass begins, and a second at least after it last did so, it compares what was dirtied with half of what was sent. At the
- * second time that it was more it takes a step: first to cpu-throttle-initial, then by cpu-throttle-increment, up to its own
- * max-cpu-throttle of 99 %. A pass in between that dirtied less takes nothing back.
+ * QEMU throttles the guest by itself (migration_trigger_throttle() in its migration/ram.c). It reads the dirty log as a pass
+ * starts, if a second or more has passed since it last did, and compares what was dirtied with half of what was sent. The
+ * second time it was more, QEMU takes a step: first to cpu-throttle-initial, then by cpu-throttle-increment, up to its own
+ * max-cpu-throttle of 99 %. A pass in between that dirtied less does not reset the count.
  *
- * No libvirt sets that maximum, and none can lower a throttle, or end it, on a migration that runs. So max_throttle_pct is kept from
- * outside: mig_plan() has the steps land on it, and on the last one that is permitted the migration is to end before the next.
- * How often QEMU has counted is told by nobody, and reckoned here, rather too often than too seldom: from each pass that began, by
- * what it sent and what it left. Two counts lie more than a second apart, and readings much less: so the first count on the last
+ * No libvirt sets that maximum, and none can lower or end a throttle on a running migration. So max_throttle_pct is enforced
+ * from outside: mig_plan() makes the steps land on it, and at the last permitted one the migration must end before the next.
+ * QEMU does not report its count, so it is estimated here, too high rather than too low: from each pass that started, by what
+ * it sent and what it left. Two counts are more than a second apart, and readings much less: so the first count at the last
  * step is seen before the second. */
 
 #define OWN_INITIAL_PCT   20
 #define OWN_INCREMENT_PCT 10
 #define MOST_PCT          99
-/* QEMU's throttle-trigger-threshold is 0.5; what is measured here is a little off. */
+/* QEMU's throttle-trigger-threshold is 0.5; leave room for measuring errors. */
 #define HIGH_RATIO      0.45
 #define COUNT_EVERY_MS  1000
-#define STEP_AFTER_HIGH 1 /* counts, by which the next one may be the step */
+#define STEP_AFTER_HIGH 1 /* counts, after which the next one may be the step */
 
 static uint64_t since(uint64_t now, uint64_t then) {
   return now > then ? now - then : 0;
@@ -56,7 +56,7 @@ bool throttle_is_imminent(const MigMonitor *monitor) {
 }
 
 void throttle_note_step(MigMonitor *monitor, uint64_t earliest_ms, uint64_t now_ms, uint64_t passes) {
-  /* Over a gap in the readings, a count may have come after it. */
+  /* After a gap in the readings, QEMU may have counted since the step. */
   monitor->throttle_counts = passes > 1 && since(now_ms, earliest_ms) > COUNT_EVERY_MS;
   monitor->throttle_counted_ms = earliest_ms;
 }

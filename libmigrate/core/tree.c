@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An ordered set of things that the caller owns.
+/* An ordered set of items that the caller owns.
  *
- * A treap: ordered from left to right by the caller's comparison, and from top to bottom by weights drawn at random when
- * a node comes in, so that its depth is logarithmic whatever the order of arrival. Each node counts its subtree, which
- * gives its rank on the way up. The weights are of a sequence that is always the same: same calls, same tree. */
+ * A treap: ordered from left to right by the caller's comparison, and from top to bottom by random weights, so that
+ * its depth is logarithmic whatever the order of insertion. Each node counts its subtree, which gives its rank on the
+ * way up. The random sequence is fixed: same calls, same tree. */
 #include "libmigrate/core/tree.h"
 
 #include <stddef.h>
@@ -16,7 +16,7 @@ static void recount(MigTreeNode *node) {
   node->count = 1 + count_of(node->left) + count_of(node->right);
 }
 
-/* Never 0: that says that a node is in no tree. */
+/* Never 0, which marks a node that is in no tree. */
 static uint32_t next_weight(MigTree *tree) {
   tree->random ^= tree->random << 13;
   tree->random ^= tree->random >> 17;

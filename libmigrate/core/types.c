@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Names of phases, stages and causes, and the legal ways from phase to phase. */
+/* Names of phases, stages and causes, and the legal transitions between phases. */
 #include "libmigrate/core/types.h"
 
 #include "libmigrate/core/table.h"
@@ -57,88 +57,84 @@ static const char *const cause_names[] = {
 };
 TABLE_COVERS(cause_names, MIG_CAUSE_COUNT);
 
-/* refusal: found before anything moves. The guest was never touched, and asking again without a change on
- * either host gives the same answer, or needs waiting. */
+/* refusal: found before any data is sent. The guest was never touched, and asking again gives the same answer until
+ * something changes on a host. */
 static const struct {
   bool refusal;
   const char *describe;
 } causes[] = {
     [MIG_CAUSE_NONE] = {false, "Nothing went wrong."},
     [MIG_CAUSE_USER_ABORT] = {false, "Aborted on request; the guest stays at the source."},
-    [MIG_CAUSE_DEADLINE] = {false,
-                            "Not finished by the deadline; a longer completion_timeout_s_per_gib, more "
-                            "bandwidth or allow_auto_converge would help."},
-    [MIG_CAUSE_NO_PROGRESS] = {false,
-                               "Data flows, but no pass over the memory got further than the best before "
-                               "it; more bandwidth or allow_auto_converge would help."},
-    [MIG_CAUSE_LINK_STALLED] = {false, "No data flows between the hosts; look at the network between them."},
-    [MIG_CAUSE_LINK_LOST] = {false,
-                             "The connection between the hosts broke; look at the network and at libvirtd "
-                             "on the target."},
-    [MIG_CAUSE_NOT_CONVERGING] = {false,
-                                  "The guest changes its memory faster than the link carries it; "
-                                  "allow_post_copy, allow_auto_converge or a max_pause_ms would help."},
-    [MIG_CAUSE_PENDING_TIMEOUT] = {true,
-                                   "It waited for its turn for longer than it may; look at what runs, and "
-                                   "at MaxOutgoing= and PendingTimeout=."},
-    [MIG_CAUSE_PREPARE_TIMEOUT] = {true,
-                                   "The checks before the start did not end in time; look whether libvirtd "
-                                   "answers on both hosts."},
-    [MIG_CAUSE_TARGET_UNREACHABLE] = {true,
-                                      "No connection to libvirtd on the target; check its URI, its listener "
-                                      "and the credentials."},
-    [MIG_CAUSE_SAME_HOST] = {true, "The target is the host on which the domain runs; name another one."},
-    [MIG_CAUSE_DOMAIN_NOT_RUNNING] = {true, "The domain is not running; there is nothing to move live."},
-    [MIG_CAUSE_DOMAIN_BUSY] = {true, "Another operation holds the domain; wait for its end or abort it."},
-    [MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET] = {true,
-                                           "A domain of that name or UUID is active on the target; find out "
-                                           "which of the two is the right one before anything else."},
-    [MIG_CAUSE_REFUSED] = {true, "A check found what keeps the domain from moving; see the findings."},
-    [MIG_CAUSE_POLICY_CONFLICT] = {true,
-                                   "Keys of the policy exclude each other for this domain or these hosts."},
+    [MIG_CAUSE_DEADLINE] = {false, "Not finished by the deadline; a larger completion_timeout_s_per_gib, "
+                                   "more bandwidth or allow_auto_converge would help."},
+    [MIG_CAUSE_NO_PROGRESS] = {false, "Data is moving, but no pass over the memory improves on the best one "
+                                      "so far; more bandwidth or allow_auto_converge would help."},
+    [MIG_CAUSE_LINK_STALLED] = {false,
+                                "No data is moving between the hosts; check the network between them."},
+    [MIG_CAUSE_LINK_LOST] =
+        {false, "The connection between the hosts was lost; check the network and libvirtd on the target."},
+    [MIG_CAUSE_NOT_CONVERGING] = {false, "The guest dirties memory faster than the link can carry it; "
+                                         "allow_post_copy, allow_auto_converge or max_pause_ms would help."},
+    [MIG_CAUSE_PENDING_TIMEOUT] = {true, "The job waited in the queue for longer than PendingTimeout=; check "
+                                         "which jobs are running, and MaxOutgoing=."},
+    [MIG_CAUSE_PREPARE_TIMEOUT] =
+        {true,
+         "The checks before the start did not finish in time; check whether libvirtd answers on both hosts."},
+    [MIG_CAUSE_TARGET_UNREACHABLE] =
+        {true, "Cannot connect to libvirtd on the target; check its URI, its listener and the credentials."},
+    [MIG_CAUSE_SAME_HOST] = {true,
+                             "The target is the host that the domain already runs on; name another one."},
+    [MIG_CAUSE_DOMAIN_NOT_RUNNING] = {true, "The domain is not running; there is nothing to migrate live."},
+    [MIG_CAUSE_DOMAIN_BUSY] = {true,
+                               "Another operation is in progress on the domain; wait for it or abort it."},
+    [MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET] = {true, "A domain with this name or UUID already exists on the "
+                                                 "target; first find out which of the two is the right one."},
+    [MIG_CAUSE_REFUSED] = {true, "A check found that the domain cannot migrate; see the findings."},
+    [MIG_CAUSE_POLICY_CONFLICT] = {true, "Policy keys exclude each other for this domain or these hosts."},
     [MIG_CAUSE_GUEST_STOPPED] = {false,
-                                 "The guest powered off, crashed or was destroyed while it was moving."},
-    [MIG_CAUSE_OUTCOME_UNKNOWN] =
-        {false, "Neither end has the guest any more, and nobody saw where it went: it was shut "
-                "down, or was moved to another node."},
-    [MIG_CAUSE_SOURCE_UNREACHABLE] = {false, "libvirtd on this host does not answer; look at its service."},
+                                 "The guest powered off, crashed or was destroyed during the migration."},
+    [MIG_CAUSE_OUTCOME_UNKNOWN] = {false, "Neither end has the guest any more, and nobody saw where it went: "
+                                          "it was shut down or migrated to another node."},
+    [MIG_CAUSE_SOURCE_UNREACHABLE] = {false,
+                                      "libvirtd on the source host does not answer; check its service."},
     [MIG_CAUSE_POST_COPY_FAILED] = {false,
-                                    "Post-copy could not be brought to its end; what each host holds of "
-                                    "the guest is in the evidence. Destroy neither before you have read it."},
-    [MIG_CAUSE_CANCELLED_ELSEWHERE] = {false, "Somebody other than this agent cancelled the migration."},
-    [MIG_CAUSE_HOST_SHUTDOWN] =
-        {false, "This host goes down, and the move would not have ended before; the guest stays, "
-                "and is stopped with the host."},
+                                    "Post-copy could not be completed; the evidence says what each host "
+                                    "holds of the guest. Read it before you destroy either copy."},
+    [MIG_CAUSE_CANCELLED_ELSEWHERE] = {false,
+                                       "The migration was cancelled by someone other than this agent."},
+    [MIG_CAUSE_HOST_SHUTDOWN] = {false, "The source host is shutting down and the migration would not have "
+                                        "finished in time; the guest stays and stops with the host."},
     [MIG_CAUSE_LEASE_EXPIRED] = {false,
-                                 "A place was held for it here, and nothing was seen to come in time."},
-    [MIG_CAUSE_NOT_WATCHED] = {false, "What came here is gone again, and nobody watched all the time: "
-                                      "whether the guest ran here is not known."},
+                                 "The target held a lease for the guest, and no migration arrived in time."},
+    [MIG_CAUSE_NOT_WATCHED] = {false, "The incoming copy is gone again, and the target did not watch it "
+                                      "without a gap: whether the guest ran there is unknown."},
     [MIG_CAUSE_LIBVIRT_ERROR] = {false, "libvirt reported an error; see its own text."},
-    [MIG_CAUSE_INTERNAL] = {false, "The agent itself failed; please report it with the journal of this job."},
+    [MIG_CAUSE_INTERNAL] = {false,
+                            "The agent itself failed; please report this with the journal of the job."},
 };
 TABLE_COVERS(causes, MIG_CAUSE_COUNT);
 
 /* A set of phases. */
 #define TO(phase) (1u << MIG_PHASE_##phase)
 
-/* The legal ways. What is not here is a bug of the caller.
+/* The legal transitions. Any other is a bug in the caller.
  *
  * pending    → preparing   its turn has come.
- *            → failed      waited too long, or the domain is no longer there.
- *            → aborted     nothing was done yet: an abort is at once.
- *              Not to recovering: nothing was begun, so after a restart it is still simply pending.
- * preparing  → migrating   the record says so before libvirt is called: a migration that runs is never unrecorded.
- *            → pending     a condition that waiting can cure (the target is full): back into the queue.
- *            → recovering  a restart finds a migration under way that the record does not know of: somebody's call went
- *                          out, so both ends must be asked before anything is said.
- *            → failed      a check refused, or an end did not answer in time.
+ *            → failed      it waited too long, or the domain is gone.
+ *            → aborted     nothing has been done yet, so an abort takes effect at once.
+ *              Not to recovering: nothing has begun, so after a restart it is simply pending.
+ * preparing  → migrating   recorded before libvirt is called, so that no migration runs unrecorded.
+ *            → pending     something that waiting can clear (the target is full): back into the queue.
+ *            → recovering  a restart finds a running migration that is not on record: some call went out, so both ends
+ *                          must be asked first.
+ *            → failed      a check refused, or one end did not answer in time.
  *            → aborted
- *            Not to succeeded: what never migrated cannot have arrived.
- * migrating  → recovering  the agent or libvirtd was restarted, or the link was lost: the outcome is not known.
+ *            Not to succeeded: a guest that never migrated cannot have arrived.
+ * migrating  → recovering  the agent or libvirtd was restarted, or the link was lost: outcome unknown.
  *            → succeeded | failed | aborted
- *            Not back to pending or preparing: a second try is a new job, so that the first one's cause is kept.
- * recovering → migrating   it was found running, and is steered again.
- *            → preparing   it never began: the agent was killed between the record of the start and the start.
+ *            Not back to pending or preparing: a retry is a new job, so that the first cause is kept.
+ * recovering → migrating   it was found running and is steered again.
+ *            → preparing   it never began: the agent was killed after it recorded the start and before the start.
  *            → succeeded | failed | aborted: both ends gave positive evidence.
  * Final phases lead nowhere. */
 static const unsigned phase_ways[] = {
@@ -185,7 +181,7 @@ int mig_cause_from_name(const char *name) {
 }
 
 const char *mig_cause_describe(MigCause cause) {
-  return (unsigned)cause < MIG_CAUSE_COUNT ? causes[cause].describe : "For an unknown cause.";
+  return (unsigned)cause < MIG_CAUSE_COUNT ? causes[cause].describe : "The cause is unknown.";
 }
 
 bool mig_cause_is_refusal(MigCause cause) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What all of libmigrate speaks of: phases, stages, causes, a sample of a running migration. Plain data. */
+/* The vocabulary of libmigrate: phases, stages, causes, a sample of a running migration. Plain data. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,10 +9,10 @@
 #define MIG_MIB_BYTES (UINT64_C(1) << 20)
 #define MIG_GIB_BYTES (UINT64_C(1) << 30)
 
-/* A table entry for an enum value: what the wire, the journal and the terminal call it. */
+/* Returned when a name is not that of an enum value. */
 #define MIG_ENUM_UNKNOWN (-1)
 
-/* Where a job is in its life. The last three are final. */
+/* Where a job is in its life cycle. The last three are final. */
 typedef enum MigPhase {
   MIG_PHASE_PENDING,
   MIG_PHASE_PREPARING,
@@ -40,13 +40,13 @@ typedef enum MigDirection {
   MIG_DIRECTION_COUNT
 } MigDirection;
 
-/* Why a job ended without success. Named as in the interface file, whose order this is. */
+/* Why a job ended without success. Names and order are those of the interface file. */
 typedef enum MigCause {
   MIG_CAUSE_NONE,
   MIG_CAUSE_USER_ABORT,
   MIG_CAUSE_DEADLINE,
-  MIG_CAUSE_NO_PROGRESS,  /* data flows, but no iteration gets further than the best before it */
-  MIG_CAUSE_LINK_STALLED, /* no data flows */
+  MIG_CAUSE_NO_PROGRESS,  /* data is moving, but no pass improves on the best one */
+  MIG_CAUSE_LINK_STALLED, /* no data is moving */
   MIG_CAUSE_LINK_LOST,
   MIG_CAUSE_NOT_CONVERGING,
   MIG_CAUSE_PENDING_TIMEOUT,
@@ -63,9 +63,9 @@ typedef enum MigCause {
   MIG_CAUSE_SOURCE_UNREACHABLE,
   MIG_CAUSE_POST_COPY_FAILED,
   MIG_CAUSE_CANCELLED_ELSEWHERE,
-  MIG_CAUSE_HOST_SHUTDOWN, /* this host goes down */
-  MIG_CAUSE_LEASE_EXPIRED, /* of an incoming job: nothing came in time */
-  MIG_CAUSE_NOT_WATCHED,   /* of an incoming job: its copy went while nobody watched */
+  MIG_CAUSE_HOST_SHUTDOWN, /* this host is shutting down */
+  MIG_CAUSE_LEASE_EXPIRED, /* of an incoming job: nothing arrived in time */
+  MIG_CAUSE_NOT_WATCHED,   /* of an incoming job: its copy is gone, and nobody watched */
   MIG_CAUSE_LIBVIRT_ERROR,
   MIG_CAUSE_INTERNAL,
   MIG_CAUSE_COUNT
@@ -83,10 +83,10 @@ int mig_stage_from_name(const char *name);
 int mig_direction_from_name(const char *name);
 int mig_cause_from_name(const char *name);
 
-/* One sentence that an operator can act on, for when nothing better is known. Never NULL. */
+/* One sentence that an operator can act on, if nothing better is known. Never NULL. */
 const char *mig_cause_describe(MigCause cause);
 
-/* True for the causes that are found before anything moves: a check refused. */
+/* True for causes found before any data is sent: a check refused. */
 bool mig_cause_is_refusal(MigCause cause);
 
 bool mig_phase_is_final(MigPhase phase);
@@ -94,18 +94,18 @@ bool mig_phase_is_final(MigPhase phase);
 /* May a job go from one phase to another? A phase never goes to itself. */
 bool mig_phase_may_follow(MigPhase from, MigPhase to);
 
-/* One reading of a running migration's numbers, in base units. */
+/* One reading of a running migration's statistics, in base units. */
 typedef struct MigSample {
-  uint64_t now_ms; /* monotonic, of when the numbers were read */
-  bool valid;      /* false: the numbers could not be read; only now_ms counts */
-  bool active;     /* the job runs (not set up yet, or ended: false) */
+  uint64_t now_ms; /* monotonic: when the statistics were read */
+  bool valid;      /* false: the statistics could not be read; only now_ms counts */
+  bool active;     /* the job is running; false: not set up yet, or ended */
   bool post_copy;  /* the guest runs at the target */
 
-  uint64_t elapsed_ms; /* as libvirt counts it */
+  uint64_t elapsed_ms; /* according to libvirt */
   uint64_t memory_total_bytes;
   uint64_t memory_processed_bytes;
-  uint64_t memory_remaining_bytes; /* a sawtooth: compare at iteration boundaries only */
-  uint64_t memory_bps_bytes_per_s; /* what libvirt says: of the last 100 ms, jumpy */
+  uint64_t memory_remaining_bytes; /* a sawtooth: compare it at pass boundaries only */
+  uint64_t memory_bps_bytes_per_s; /* from libvirt: over the last 100 ms, jumpy */
   uint64_t disk_total_bytes;
   uint64_t disk_processed_bytes;
   uint64_t disk_remaining_bytes;
@@ -116,7 +116,7 @@ typedef struct MigSample {
   uint64_t throttle_pct;
   uint64_t expected_downtime_ms;
   uint64_t post_copy_requests;
-  uint64_t guest_cpu_ms;          /* of processor time that the guest's CPUs have used, since each was made */
+  uint64_t guest_cpu_ms;          /* CPU time that the guest's vCPUs have used since they were created */
   uint64_t guest_cpus;            /* 0: the time above is not known */
   uint64_t bandwidth_bytes_per_s; /* smoothed by mig_bandwidth_update(); filled in by the reader */
 } MigSample;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The URIs that a caller may name, and those that an owner allows of them. */
+/* The URIs that a caller may name, and which of them AllowTargets= allows. */
 #include "libmigrate/core/uri.h"
 
 #include "libmigrate/core/match.h"
@@ -22,7 +22,7 @@ typedef struct Scheme {
   bool has_user;
 } Scheme;
 
-/* unix:// is missing among those of a migration: it is a path on this host, for whoever listens there. */
+/* No unix:// for migrations: that is a path on this host, where anybody may listen. */
 static const Scheme schemes[] = {
     {MIG_URI_LIBVIRT, "qemu+tls", false}, {MIG_URI_LIBVIRT, "qemu+tcp", false},
     {MIG_URI_LIBVIRT, "qemu+ssh", true},  {MIG_URI_MIGRATION, "tcp", false},
@@ -38,15 +38,14 @@ typedef struct Shape {
 
 static const Shape shapes[] = {
     [MIG_URI_LIBVIRT] = {"/system",
-                         "of a caller, qemu+tls://, qemu+tcp:// and qemu+ssh:// are taken; give any other "
-                         "URI to a [Target] of the configuration",
-                         "of a caller, a URI ends with /system; give one with another path, with parameters "
-                         "or a fragment to a [Target] of the configuration"},
-    [MIG_URI_MIGRATION] =
-        {"",
-         "of a caller, tcp:// and rdma:// are taken; give any other URI to MigrateURI= of a "
-         "[Target] of the configuration",
-         "of a caller, it ends with its host, or with a port"},
+                         "callers may use qemu+tls://, qemu+tcp:// and qemu+ssh:// only; put any other URI "
+                         "into a [Target] of the configuration",
+                         "a caller's URI must end with /system; put one with another path, with parameters "
+                         "or a fragment into a [Target] of the configuration"},
+    [MIG_URI_MIGRATION] = {"",
+                           "callers may use tcp:// and rdma:// only; put any other URI into MigrateURI= of a "
+                           "[Target] of the configuration",
+                           "a caller's URI must end with its host or port"},
 };
 _Static_assert(TABLE_LENGTH(shapes) == MIG_URI_KIND_COUNT, "a shape for each kind");
 
@@ -73,13 +72,13 @@ static size_t span(const char *text, const char *set) {
   return n;
 }
 
-/* As useradd takes it: never an option of ssh's, nor anything that a shell looks at. */
+/* What useradd accepts: never an ssh option, nor anything special to a shell. */
 static bool is_user(const MigUriPart *user) {
   return user->length > 0 && user->length <= USER_BYTES_MAX && is_of(*user->text, LOWER "_") &&
          span(user->text, LOWER DIGITS "_-") == user->length;
 }
 
-/* The resolver takes "10.1", "167772161" and "0x7f.1" for addresses. No top-level domain looks like that. */
+/* The resolver treats "10.1", "167772161" and "0x7f.1" as addresses. No top-level domain looks like that. */
 static bool is_number(const char *label, size_t length) {
   size_t n = span(label, DIGITS);
 
@@ -156,9 +155,10 @@ const char *mig_uri_parse(MigUriKind kind, const char *text, MigUri *ret_uri) {
   if (at[n] == '@') {
     uri.user = (MigUriPart){at, n};
     if (!scheme->has_user)
-      return "only qemu+ssh:// has a user";
+      return "only qemu+ssh:// takes a user";
     if (!is_user(&uri.user))
-      return "its user is none: small letters, digits, '_' and '-', and a letter first";
+      return "its user name is invalid: it takes lower-case letters, digits, '_' and '-', and starts with a "
+             "letter or '_'";
     at += n + 1;
   }
   at = take_host(at, &uri);
@@ -167,7 +167,7 @@ const char *mig_uri_parse(MigUriKind kind, const char *text, MigUri *ret_uri) {
   if (*at == ':') {
     at = take_port(at + 1, &uri.port);
     if (!at)
-      return "its port is none from 1 to 65535";
+      return "its port is not a number from 1 to 65535";
   }
   if (strcmp(at, shapes[kind].path) != 0)
     return shapes[kind].bad_end;
@@ -193,10 +193,10 @@ bool mig_uri_same_host(const MigUri *a, const MigUri *b) {
 
 /* --- AllowTargets= --- */
 
-/* As mig_glob(), but what parts a URI is matched by itself alone; letters of either size are the same, as in a host. */
+/* Like mig_glob(), but no wildcard matches a URI's separators; case does not matter, as in host names. */
 static bool fits(const char *pattern, const char *text) {
   static const char stops[] = "/@:";
-  const char *star = NULL, *from = NULL; /* what is behind the last "*", and where it was tried last */
+  const char *star = NULL, *from = NULL; /* what follows the last "*", and where it was tried last */
 
   while (*text) {
     if (*pattern == '*') {

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The outcome of a move as a table over what both ends say. */
+/* The outcome of a migration, as a table over what both ends report. */
 #include "libmigrate/core/verdict.h"
 
 #include "libmigrate/core/table.h"
 
 /* Theory of Operation
  *
- * Both ends are asked, *the source first*: the guest goes from source to target and never back by itself, so a source
- * that no longer has it, and a target asked after that, cannot both have missed it. The two answers pick a cell of
- * `cells`; a cell names a rule; a rule has an answer for each of four situations:
+ * Both ends are asked, *the source first*: the guest goes from source to target and never back by itself. If the source no
+ * longer has it, the target, asked later, cannot miss it. The two answers pick a cell of `cells`; a cell names a rule; a
+ * rule has an answer for each of four situations:
  *
- *   active     libvirt at the source still has the migration job: nothing is final, except where the domain cannot come
- *              back whatever the job does.
+ *   active     libvirt at the source still has the migration job: nothing is final, unless the domain cannot come back
+ *              whatever the job does.
  *   ended      no job, and nobody saw it complete.
- *   never      no job, and it is known that the guest did not run at the target.
- *   completed  no job, and libvirt said that the migration was completed.
+ *   never      no job, and the guest is known not to have run at the target.
+ *   completed  no job, and libvirt reported that the migration completed.
  *
- * Absence is no evidence. A guest that is at neither end was shut down, or somebody has moved it to a third node. GONE needs to
- * know that it ended (`ended`): libvirt said so, at one end or the other. Else the verdict is LEFT, which claims no more than that.
+ * Absence is no evidence. A guest that is at neither end was shut down, or someone has migrated it to a third node. GONE
+ * requires knowing that it ended (`ended`): libvirt reported it, at one end or the other. Otherwise the verdict is LEFT,
+ * which claims no more than that.
  *
- * An answer is a verdict, or says who brings it further: an end that does not answer, libvirt, the agent by one of
- * the actions of settle.c, or an operator. The verdict moves nothing.
+ * An answer is a verdict, or says who has to act next: an end that does not answer, libvirt, the agent by one of the
+ * actions of settle.c, or an operator. The verdict itself changes nothing.
  *
  * What the states prove:
- *  - A source that runs without a job has won: libvirt lets it run only after the migration failed or was cancelled. If
- *    the target nevertheless started it (libvirt 9 can lose the answer of Finish, and then resumes the source), the
- *    target says so: SPLIT.
- *  - A source that is paused without a job proves nothing on its own. A libvirtd that is killed between the end of
- *    the stream and Confirm leaves such a one behind, and the guest may have run at the target, and ended there, since.
- *    Its copy would then be out of date: it must not be resumed unless the guest is known never to have run there.
+ *  - A source that runs without a job has won: libvirt resumes it only after the migration failed or was cancelled. If the
+ *    target started the guest all the same (libvirt 9 can lose the reply to Finish and then resumes the source), the target
+ *    reports it: SPLIT.
+ *  - A source that is paused without a job proves nothing by itself. A libvirtd that is killed between the end of the stream
+ *    and Confirm leaves one behind, and the guest may have run, and ended, at the target since. The source's copy would then
+ *    be out of date: it must not be resumed unless the guest is known never to have run there.
  *  - A source in post-copy can never go back.
- *  - A target that runs normally has all of the memory. In post-copy it has not, until it says otherwise. A target
- *    paused by its owner has arrived if the source let go of it: one that waits for its memory is paused by the
- *    migration. Its CPUs are only ever started by its libvirtd, when the source's libvirtd asks it to finish.
- *  - Absent and shut off are the same here: there is no QEMU. */
+ *  - A target that runs normally has all of the memory. In post-copy it does not, until it says otherwise. A target paused
+ *    by its owner has arrived if the source released it: a copy that waits for its memory is paused by the migration. Only
+ *    the target's libvirtd ever starts its CPUs, when the source's libvirtd asks it to finish.
+ *  - Absent and shut off mean the same here: there is no QEMU. */
 
 static const char *const end_state_names[] = {
     [MIG_END_UNKNOWN] = "unknown",
@@ -65,21 +66,21 @@ static const char *const awaits_names[] = {
 TABLE_COVERS(awaits_names, MIG_AWAITS_COUNT);
 
 typedef enum Rule {
-  NONE_, /* 0: a cell that was forgotten; the test looks for it */
+  NONE_, /* 0: a forgotten cell; the test looks for it */
   BOTH_U,
   SRC_U,
   TGT_U,
   HERE,    /* runs at the source, nothing at the target */
   HERE_P,  /* paused by its owner at the source, nothing at the target */
-  HERE_M,  /* alive at the source, an incoming copy that has not started at the target */
+  HERE_M,  /* alive at the source, an incoming copy not started yet at the target */
   TWO,     /* runs at the source, alive at the target */
   TWO_P,   /* paused by its owner at the source, alive at the target */
   TWO_X,   /* …, in post-copy or crashed at the target */
   MOVED,   /* nothing at the source, alive at the target */
   NOBODY,  /* nothing at either */
   CRASH_T, /* nothing at the source, crashed at the target */
-  IN_M,    /* nothing at the source, an incoming copy that has not started */
-  IN_PC,   /* nothing at the source, post-copy not ended at the target */
+  IN_M,    /* nothing at the source, an incoming copy not started yet at the target */
+  IN_PC,   /* nothing at the source, post-copy not finished at the target */
   IN_PCF,  /* …, and it failed */
   SW_NO,   /* stopped for the switchover, nothing at the target */
   SW_R,    /* …, running at the target */
@@ -91,7 +92,7 @@ typedef enum Rule {
   PC_R,    /* …, running or paused normally at the target */
   PC_M,
   PC_PC,  /* post-copy at both ends */
-  PC_CUT, /* post-copy failed at one end at least */
+  PC_CUT, /* post-copy failed at one end or both */
   PC_C,
   PCF_NO, /* source's post-copy failed, nothing at the target */
   PCF_C,
@@ -100,7 +101,7 @@ typedef enum Rule {
   CR_M,
   CR_PC,
   CR_CR,
-  LEFT,    /* NOBODY, and it is not known whether it ended at the target or has moved on from there */
+  LEFT,    /* NOBODY, but unknown whether the guest ended or has moved on */
   PC_LEFT, /* PC_NO, likewise */
   TOLD,    /* stopped at the source, nothing at the target, where it ran */
   SENT_ON, /* IN_M or SW_M, and the guest ran at the target: a later migration stopped it there */
@@ -134,10 +135,10 @@ typedef enum Situation { ACTIVE, ENDED, NEVER, COMPLETED, SITUATION_COUNT } Situ
 #define STANDS(verdict, why) {MIG_VERDICT_##verdict, MIG_AWAITS_NOBODY, why}
 #define WAITS(awaits, why)   {MIG_VERDICT_WAIT, MIG_AWAITS_##awaits, why}
 #define RECOVERS(why)        {MIG_VERDICT_RECOVER, MIG_AWAITS_AGENT, why}
-#define ON_THE_WAY           WAITS(LIBVIRT, "the migration is still under way")
+#define ON_THE_WAY           WAITS(LIBVIRT, "the migration is still in progress")
 #define ALWAYS(...)          {__VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__}
 #define UNLESS_ACTIVE(...)   {ON_THE_WAY, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__}
-/* Whether it ran at the target makes no difference: the other end says more. */
+/* Whether the guest ran at the target makes no difference: the other end says more. */
 #define ENDS(ended, ...)     {ON_THE_WAY, ended, ended, __VA_ARGS__}
 /* clang-format on */
 
@@ -145,134 +146,126 @@ static const MigVerdictAnswer answers[][SITUATION_COUNT] = {
     /* clang-format off */
     [NONE_] = ALWAYS(WAITS(OPERATOR, "no rule for this combination: please report it")),
     [BOTH_U] = ALWAYS(WAITS(SOURCE, "neither end answers: nothing is known")),
-    [SRC_U] = ALWAYS(WAITS(SOURCE, "the source does not answer: whether it still runs the guest is not known")),
-    [TGT_U] = ALWAYS(WAITS(TARGET, "the target does not answer: whether it has the guest is not known")),
+    [SRC_U] = ALWAYS(WAITS(SOURCE, "the source does not answer: unknown whether it still runs the guest")),
+    [TGT_U] = ALWAYS(WAITS(TARGET, "the target does not answer: unknown whether it has the guest")),
 
     [HERE] = ENDS(STANDS(AT_SOURCE, "the source has the guest and no migration, the target has nothing"),
-                  STANDS(AT_SOURCE, "the source has the guest and no migration, the target has nothing, although "
-                                    "the migration was said to be completed: the target gave it up before it ran "
-                                    "there")),
+                  STANDS(AT_SOURCE, "the source has the guest and no migration, the target has nothing, although libvirt "
+                                    "reported the migration as completed: the target gave up before it ran the guest")),
     [HERE_P] = {ON_THE_WAY,
-                WAITS(OPERATOR, "the guest is paused at the source, the target has nothing, and whether it ran at "
-                                "the target in between is not known: resume it at the source if it did not, else "
+                WAITS(OPERATOR, "the guest is paused at the source, the target has nothing, and it is unknown whether the "
+                                "guest ran at the target in between: resume it at the source if it did not, otherwise "
                                 "destroy it there"),
                 STANDS(AT_SOURCE, "the source has the guest, paused, and no migration; the target has nothing"),
-                WAITS(OPERATOR, "the migration was said to be completed, yet the target has nothing and the source "
-                                "holds a paused copy, which may be out of date: resume it only if the guest never "
-                                "ran at the target, else destroy it")},
+                WAITS(OPERATOR, "libvirt reported the migration as completed, but the target has nothing and the source "
+                                "holds a paused copy, which may be out of date: resume it only if the guest never ran at "
+                                "the target, otherwise destroy it")},
     [HERE_M] = ALWAYS(WAITS(LIBVIRT, "the source has the guest again; the target has not yet removed its stopped copy")),
-    /* While a job is there the two answers may be of before and after the switchover. Without one they are not. */
-    [TWO] = {WAITS(LIBVIRT, "both ends have the guest while the migration is under way: asked at different moments"),
-             STANDS(SPLIT, "both ends have a live copy of the guest: touch neither until it is known which one is "
-                           "right"),
-             STANDS(SPLIT, "both ends have a live copy of the guest: touch neither until it is known which one is "
-                           "right"),
-             STANDS(SPLIT, "both ends have a live copy of the guest although the migration was completed: touch "
-                           "neither until it is known which one is right")},
-    [TWO_P] = UNLESS_ACTIVE(WAITS(OPERATOR, "the target has the guest, and the source holds a paused copy of it without "
-                                            "a migration: do not resume that one; destroy it once you know that the "
+    /* While there is a job, the two answers may be from before and after the switchover. Without one they are not. */
+    [TWO] = {WAITS(LIBVIRT, "both ends report the guest while the migration is in progress: they were asked at different "
+                            "moments"),
+             STANDS(SPLIT, "both ends have a live copy of the guest: touch neither until you know which one is right"),
+             STANDS(SPLIT, "both ends have a live copy of the guest: touch neither until you know which one is right"),
+             STANDS(SPLIT, "both ends have a live copy of the guest although the migration completed: touch neither until "
+                           "you know which one is right")},
+    [TWO_P] = UNLESS_ACTIVE(WAITS(OPERATOR, "the target has the guest, and the source holds a paused copy without a "
+                                            "migration: do not resume that copy; destroy it once you know that the "
                                             "target's is right")),
     [TWO_X] = UNLESS_ACTIVE(WAITS(OPERATOR, "the source holds a paused copy of the guest without a migration, and the "
-                                            "target one that has not all of its memory, or crashed: destroy the one that "
-                                            "is wrong")),
+                                            "target's copy crashed or lacks part of its memory: destroy the wrong one")),
 
-    [MOVED] = ENDS(STANDS(SUCCEEDED, "the target has the guest, the source has let go of it"),
-                   STANDS(SUCCEEDED, "the migration was completed: the target has the guest, the source has let go "
-                                     "of it")),
-    [NOBODY] = ENDS(STANDS(GONE, "the guest is stopped at both ends: it was shut down or destroyed while it was "
-                                 "moving"),
-                    STANDS(GONE, "the guest moved, and has been stopped at the target since")),
-    [CRASH_T] = ENDS(STANDS(GONE, "the guest crashed at the target, which keeps its remains; the source has let go "
-                                  "of it"),
-                     STANDS(GONE, "the guest moved, and crashed at the target, which keeps its remains")),
-    [IN_M] = ENDS(WAITS(LIBVIRT, "the source has no guest any more, and the target's copy is stopped by a migration: it "
+    [MOVED] = ENDS(STANDS(SUCCEEDED, "the target has the guest, the source has released it"),
+                   STANDS(SUCCEEDED, "the migration completed: the target has the guest, the source has released it")),
+    [NOBODY] = ENDS(STANDS(GONE, "the guest is stopped at both ends: it was shut down or destroyed during the migration"),
+                    STANDS(GONE, "the guest migrated and has since been stopped at the target")),
+    [CRASH_T] = ENDS(STANDS(GONE, "the guest crashed at the target, which keeps the crashed domain; the source has released "
+                                  "it"),
+                     STANDS(GONE, "the guest migrated and then crashed at the target, which keeps the crashed domain")),
+    [IN_M] = ENDS(WAITS(LIBVIRT, "the source no longer has the guest, and the target's copy is stopped by a migration: it "
                                  "never started, or a later migration took the guest on from there"),
-                  WAITS(LIBVIRT, "the migration was completed; the target has not started the guest yet")),
-    [IN_PC] = ENDS(WAITS(LIBVIRT, "the source has let go of the guest; the target has not yet ended its post-copy"),
-                   WAITS(LIBVIRT, "the migration was completed; the target has not yet ended its post-copy")),
-    [IN_PCF] = ENDS(WAITS(OPERATOR, "post-copy failed at the target and the source has no guest any more: memory is "
-                                    "missing; destroy it at the target when you have looked"),
-                    WAITS(LIBVIRT, "the migration was completed; the target has not yet noticed")),
+                  WAITS(LIBVIRT, "the migration completed; the target has not started the guest yet")),
+    [IN_PC] = ENDS(WAITS(LIBVIRT, "the source has released the guest; the target has not finished post-copy yet"),
+                   WAITS(LIBVIRT, "the migration completed; the target has not finished post-copy yet")),
+    [IN_PCF] = ENDS(WAITS(OPERATOR, "post-copy failed at the target and the source no longer has the guest: memory is "
+                                    "missing; destroy it at the target once you have looked at it"),
+                    WAITS(LIBVIRT, "the migration completed; the target has not noticed yet")),
 
-    /* libvirt resumes a source whose migration failed before it ends the job; one that stays stopped without a job was
-     * left by a libvirtd that was killed at the wrong moment. */
+    /* libvirt resumes the source of a failed migration before it ends the job. A source that stays stopped without a job
+     * was left by a libvirtd that was killed at the wrong moment. */
     [SW_NO] = {ON_THE_WAY,
-               WAITS(OPERATOR, "the migration ended, the target has nothing, the guest is left stopped at the "
-                               "source, and whether it ran at the target in between is not known: resume it at the "
-                               "source if it did not, else destroy it there"),
-               WAITS(AGENT, "the migration ended before the guest could run at the target, and it is left stopped "
-                            "at the source"),
-               WAITS(OPERATOR, "the migration was said to be completed, yet the target has nothing and the source "
-                               "holds a stopped copy, which may be out of date: resume it only if the guest never "
-                               "ran at the target, else destroy it")},
-    [SW_R] = ENDS(STANDS(SUCCEEDED, "the target runs the guest; the source holds a copy stopped by the migration, "
-                                    "which must not be resumed"),
-                  STANDS(SUCCEEDED, "the migration was completed and the target runs the guest; the source holds a "
-                                    "copy stopped by the migration, which must not be resumed")),
-    [SW_P] = ENDS(WAITS(OPERATOR, "the guest is paused at both ends, by the migration at the source, by somebody at "
-                                  "the target: resume it at the target if it had arrived there"),
-                  STANDS(SUCCEEDED, "the migration was completed and the target has the guest, paused; the source "
-                                    "holds a copy stopped by the migration, which must not be resumed")),
+               WAITS(OPERATOR, "the migration ended, the target has nothing, the guest is left stopped at the source, and it "
+                               "is unknown whether it ran at the target in between: resume it at the source if it did not, "
+                               "otherwise destroy it there"),
+               WAITS(AGENT, "the migration ended before the guest could run at the target, and left it stopped at the "
+                            "source"),
+               WAITS(OPERATOR, "libvirt reported the migration as completed, but the target has nothing and the source holds "
+                               "a stopped copy, which may be out of date: resume it only if the guest never ran at the "
+                               "target, otherwise destroy it")},
+    [SW_R] = ENDS(STANDS(SUCCEEDED, "the target runs the guest; the source holds a copy stopped by the migration: do not "
+                                    "resume that copy"),
+                  STANDS(SUCCEEDED, "the migration completed and the target runs the guest; the source holds a copy stopped "
+                                    "by the migration: do not resume that copy")),
+    [SW_P] = ENDS(WAITS(OPERATOR, "the guest is paused at both ends, by the migration at the source and by someone at the "
+                                  "target: resume it at the target if it had arrived there"),
+                  STANDS(SUCCEEDED, "the migration completed and the target has the guest, paused; the source holds a copy "
+                                    "stopped by the migration: do not resume that copy")),
     [SW_M] = ALWAYS(WAITS(LIBVIRT, "switching over: stopped by the migration at both ends")),
-    [SW_PC] = ALWAYS(WAITS(LIBVIRT, "switching over to post-copy: the source does not say so yet")),
-    [SW_C] = ENDS(WAITS(OPERATOR, "crashed at the target, and stopped by the migration at the source: destroy both "
-                                  "when you have looked"),
-                  STANDS(GONE, "the guest moved, and crashed at the target; the source holds a copy stopped by the "
-                               "migration, which must not be resumed")),
+    [SW_PC] = ALWAYS(WAITS(LIBVIRT, "switching over to post-copy: the source does not report it yet")),
+    [SW_C] = ENDS(WAITS(OPERATOR, "the guest crashed at the target and is stopped by the migration at the source: destroy "
+                                  "both once you have looked at them"),
+                  STANDS(GONE, "the guest migrated and then crashed at the target; the source holds a copy stopped by the "
+                               "migration: do not resume that copy")),
 
-    /* In post-copy the newest state of the guest is at the target alone: the source cannot take over. */
-    /* With a job it would be a failed post-copy; this one was taken back by a libvirtd that was killed as it began. */
-    [PC_NO] = {WAITS(LIBVIRT, "the target has nothing any more; the source has not yet noticed"),
+    /* In post-copy only the target has the latest state of the guest: the source cannot take over. */
+    /* With a job, PC_NO would be a failed post-copy. Without one, a libvirtd that was killed as it began took it back. */
+    [PC_NO] = {WAITS(LIBVIRT, "the target has nothing any more; the source has not noticed yet"),
                WAITS(OPERATOR, "the source was left in post-copy without a migration, and the target has nothing: if the "
-                               "guest never ran there, see whether the source can be resumed, else destroy it"),
-               WAITS(OPERATOR, "the source was left in post-copy without a migration, and the guest never ran at the "
-                               "target, which has nothing: see whether the source can be resumed, else destroy it"),
-               STANDS(GONE, "the guest moved, and has been stopped at the target since; what the source holds "
-                            "cannot run")},
-    [PC_R] = {WAITS(LIBVIRT, "post-copy is about to end: the target has the guest, the source has not let go yet"),
+                               "guest never ran there, see whether the source can be resumed, otherwise destroy it"),
+               WAITS(OPERATOR, "the source was left in post-copy without a migration, and the guest never ran at the target, "
+                               "which has nothing: see whether the source can be resumed, otherwise destroy it"),
+               STANDS(GONE, "the guest migrated and has since been stopped at the target; the source's copy cannot run")},
+    [PC_R] = {WAITS(LIBVIRT, "post-copy is about to finish: the target has the guest, the source has not released it yet"),
               WAITS(LIBVIRT, "the target has the guest, and the source is still in post-copy"),
               WAITS(LIBVIRT, "the target has the guest, and the source is still in post-copy"),
-              STANDS(SUCCEEDED, "the migration was completed and the target has the guest; what the source holds "
-                                "cannot run")},
+              STANDS(SUCCEEDED, "the migration completed and the target has the guest; the source's copy cannot run")},
     [PC_M] = ALWAYS(WAITS(LIBVIRT, "the source is in post-copy, and the target has not started yet")),
-    [PC_PC] = ALWAYS(WAITS(LIBVIRT, "in post-copy: the guest is at the target, part of its memory still at the source")),
-    [PC_CUT] = ALWAYS(RECOVERS("post-copy was cut: the guest is at the target, part of its memory still at the source; to "
-                                "be resumed once the link is back. Destroy neither end")),
-    [PC_C] = {WAITS(LIBVIRT, "the guest crashed at the target; the source has not yet noticed"),
-              STANDS(GONE, "the guest crashed at the target; what the source holds cannot run"),
-              STANDS(GONE, "the guest crashed at the target; what the source holds cannot run"),
-              STANDS(GONE, "the guest crashed at the target; what the source holds cannot run")},
-    /* Its job stays for as long as somebody might resume it, which nobody can any more. */
-    [PCF_NO] = ALWAYS(STANDS(GONE, "the guest ended at the target while post-copy was cut; what the source holds cannot "
+    [PC_PC] = ALWAYS(WAITS(LIBVIRT, "in post-copy: the guest runs at the target, part of its memory is still at the source")),
+    [PC_CUT] = ALWAYS(RECOVERS("post-copy was interrupted: the guest is at the target, part of its memory is still at the "
+                               "source; the agent resumes post-copy once the link is back. Destroy neither end")),
+    [PC_C] = {WAITS(LIBVIRT, "the guest crashed at the target; the source has not noticed yet"),
+              STANDS(GONE, "the guest crashed at the target; the source's copy cannot run"),
+              STANDS(GONE, "the guest crashed at the target; the source's copy cannot run"),
+              STANDS(GONE, "the guest crashed at the target; the source's copy cannot run")},
+    /* Its job stays in case someone resumes it, which nobody can any more. */
+    [PCF_NO] = ALWAYS(STANDS(GONE, "the guest ended at the target while post-copy was interrupted; the source's copy cannot "
                                    "run")),
-    [PCF_C] = ALWAYS(STANDS(GONE, "the guest crashed at the target while post-copy was cut; what the source holds cannot "
+    [PCF_C] = ALWAYS(STANDS(GONE, "the guest crashed at the target while post-copy was interrupted; the source's copy cannot "
                                   "run")),
 
-    [CR_NO] = UNLESS_ACTIVE(STANDS(GONE, "the guest crashed at the source, which keeps its remains; the target has "
+    [CR_NO] = UNLESS_ACTIVE(STANDS(GONE, "the guest crashed at the source, which keeps the crashed domain; the target has "
                                          "nothing")),
-    [CR_ON] = ENDS(WAITS(OPERATOR, "the guest crashed at the source, yet the target has it: destroy the one that is "
-                                   "wrong"),
-                   STANDS(SUCCEEDED, "the migration was completed and the target has the guest; the source keeps "
-                                     "the remains of a crashed copy")),
+    [CR_ON] = ENDS(WAITS(OPERATOR, "the guest crashed at the source, but the target has it: destroy the wrong one"),
+                   STANDS(SUCCEEDED, "the migration completed and the target has the guest; the source keeps a crashed "
+                                     "copy")),
     [CR_M] = ALWAYS(WAITS(LIBVIRT, "the guest crashed at the source; the target has not yet removed its copy, which never "
                                    "ran")),
-    [CR_PC] = UNLESS_ACTIVE(WAITS(OPERATOR, "the guest crashed at the source, yet the target is in post-copy: "
-                                            "destroy both when you have looked")),
-    [CR_CR] = UNLESS_ACTIVE(STANDS(GONE, "the guest crashed, and both ends keep remains of it")),
+    [CR_PC] = UNLESS_ACTIVE(WAITS(OPERATOR, "the guest crashed at the source, but the target is in post-copy: destroy both "
+                                            "once you have looked at them")),
+    [CR_CR] = UNLESS_ACTIVE(STANDS(GONE, "the guest crashed, and both ends keep a crashed domain")),
 
-    [LEFT] = ENDS(STANDS(LEFT, "neither end has the guest any more, and libvirt did not say that it ended: it was shut down, or "
-                               "somebody has moved it to another node since"),
-                  STANDS(LEFT, "the guest moved to the target, and is not there any more: it was shut down, or has moved on to "
-                               "another node since")),
-    [PC_LEFT] = ENDS(WAITS(OPERATOR, "the source is still in post-copy without a migration, the target has nothing, and "
-                                     "whether the guest ran there is not known: if it did, destroy the source's copy"),
-                     STANDS(LEFT, "the guest moved to the target, and is not there any more: it was shut down, or has moved "
-                                  "on to another node since; what the source holds cannot run")),
-    [TOLD] = ALWAYS(STANDS(LEFT, "the guest ran at the target, and is not there any more; what the source may hold is out of date "
-                                 "and must not be resumed")),
-    /* Its copy there goes on if that migration fails, and is removed if it succeeds. */
-    [SENT_ON] = UNLESS_ACTIVE(WAITS(LIBVIRT, "the guest ran at the target, where a later migration has stopped it: it has moved on "
-                                             "from there, or is about to")),
+    [LEFT] = ENDS(STANDS(LEFT, "neither end has the guest any more, and libvirt did not report that it ended: it was shut "
+                               "down, or someone has since migrated it to another node"),
+                  STANDS(LEFT, "the guest migrated to the target and is no longer there: it was shut down, or has since moved "
+                               "on to another node")),
+    [PC_LEFT] = ENDS(WAITS(OPERATOR, "the source is still in post-copy without a migration, the target has nothing, and it is "
+                                     "unknown whether the guest ran there: if it did, destroy the source's copy"),
+                     STANDS(LEFT, "the guest migrated to the target and is no longer there: it was shut down, or has since "
+                                  "moved on to another node; the source's copy cannot run")),
+    [TOLD] = ALWAYS(STANDS(LEFT, "the guest ran at the target and is no longer there; any copy at the source is out of date: "
+                                 "do not resume it")),
+    /* Its copy at the target continues if that migration fails, and is removed if it succeeds. */
+    [SENT_ON] = UNLESS_ACTIVE(WAITS(LIBVIRT, "the guest ran at the target, where a later migration has stopped it: it has "
+                                             "moved on from there, or is about to")),
     /* clang-format on */
 };
 TABLE_COVERS(answers, RULE_COUNT);
@@ -289,7 +282,7 @@ const char *mig_awaits_name(MigAwaits awaits) {
   return table_name(awaits_names, MIG_AWAITS_COUNT, (int)awaits);
 }
 
-/* What the two states alone do not say. */
+/* What the two states alone do not tell. */
 static Rule refine(const MigVerdictInput *input, Rule rule) {
   bool old_copy = rule == HERE_P || rule == SW_NO || rule == PC_NO;
 
@@ -307,7 +300,7 @@ static Rule refine(const MigVerdictInput *input, Rule rule) {
 }
 
 const MigVerdictAnswer *mig_verdict_answer(const MigVerdictInput *input) {
-  /* A state that this table does not know is one that was not understood. */
+  /* A state that is not in this table counts as unknown. */
   MigEndState source = (unsigned)input->source < MIG_END_STATE_COUNT ? input->source : MIG_END_UNKNOWN;
   MigEndState target = (unsigned)input->target < MIG_END_STATE_COUNT ? input->target : MIG_END_UNKNOWN;
   Situation situation = input->job_active        ? ACTIVE

@@ -166,7 +166,7 @@ static void what_start_would_refuse_is_a_finding(void **state) {
   answer = check(client, "vm2");
   assert_answer(answer, false, "NODE_CORDONED");
   assert_text(json_array_get(json_object_get(answer, "findings"), 0), "seen",
-              "This node is cordoned, and takes no new work: disk 3 fails.");
+              "The source node is cordoned and takes no new work: disk 3 fails.");
   parameters = parameters_for(bb, "vm2", NULL);
   json_object_set_new(parameters, "even_if_cordoned", json_true());
   assert_answer(client_call(client, "Check", parameters), true, "");
@@ -321,7 +321,7 @@ static void a_transient_blocker_holds_the_job_until_it_is_gone(void **state) {
   job = bb_await(bb, text_of(job, "id"), is_held_for_memory, NULL);
   assert_text(job, "phase", "pending");
   assert_codes(json_object_get(job, "findings"), "TARGET_MEMORY");
-  assert_non_null(strstr(text_of(job, "pending.message"), "1.0 MiB left"));
+  assert_non_null(strstr(text_of(job, "pending.message"), "only 1.0 MiB free"));
   bb_set_host(bb, "b", "free_memory_bytes", json_integer((json_int_t)1 << 30));
   job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
   assert_codes(json_object_get(job, "findings"), "");

@@ -141,7 +141,7 @@ static void images_stay_after_a_gap(void **state) {
   const char *id = made_for_vm9(bb);
 
   row->happen(bb);
-  assert_left(bb, release(bb, id), "the agent, or its connection to libvirtd, was away for a time");
+  assert_left(bb, release(bb, id), "the agent or its connection to libvirtd was down for a time");
 }
 
 static void a_written_image_stays(void **state) {
@@ -178,7 +178,7 @@ static void a_definition_prevents_removal(void **state) {
   const char *id = made_for_vm9(bb);
 
   bb_set_domain(bb, "vm9", "defined", json_pack("[s]", "a"));
-  assert_left(bb, release(bb, id), "the domain is, or was, defined or running here");
+  assert_left(bb, release(bb, id), "the domain is or was defined or running at the target");
 }
 
 /* It arrives, runs and ends between two looks: the events report it. */
@@ -200,7 +200,7 @@ static void a_run_between_two_looks_counts(void **state) {
   bb_set_domain(bb, "vm9", "state", json_string("inactive"));
   job = bb_await(bb, id, is_over, NULL);
   assert_text(job, "failure.cause", "GUEST_STOPPED");
-  assert_left(bb, job, "the guest was here");
+  assert_left(bb, job, "the guest was at the target");
 }
 
 /* Only its owner knows that it ran here: the agent was down when it arrived and when it was shut down. */
@@ -239,7 +239,7 @@ static void the_only_disk_stays(void **state) {
   bb_set_domain(bb, "vm9", "state", json_string("inactive"));
   bb_start(bb);
   job = bb_await(bb, id, is_over, NULL);
-  assert_left(bb, job, "was away for a time");
+  assert_left(bb, job, "was down for a time");
   assert_null(strstr(text_of(job, "failure.message"), "never ran"));
   assert_null(strstr(text_of(job, "failure.message"), "nothing came"));
 }

@@ -80,7 +80,7 @@ static const struct Bad {
      ": MaxOutgoing= takes a whole number from 1 to 1000, not \"many\""},
     {"an unknown section", "[Agnet]\n", ": there is no section [Agnet]"},
     {"goals that exclude each other", "[Policy x]\nAllowPostCopy=yes\nTunnelled=yes\n",
-     ": [Policy x]: a tunnelled stream"},
+     ": [Policy x]: post-copy requests pages"},
 };
 
 static unsigned lines_of(const char *path) {

@@ -93,7 +93,7 @@ static void no_resume_over_a_gap_at_the_target(void **state) {
 
   bb_set_host(bb, "b", "reachable", json_false());
   leave_stopped(bb);
-  job = bb_await(bb, id, plan_has, "waits for an answer of the target's libvirtd");
+  job = bb_await(bb, id, plan_has, "waits for the target's libvirtd to answer");
   assert_text(job, "phase", "recovering");
   /* Two more answers from the source, and none from the target. */
   bb_await_event(bb, id, "phase", "target: unknown");
@@ -152,7 +152,7 @@ static void a_callers_word_counts(void **state) {
   client_refused(client, "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0), "NotPossible");
   bb_set_host(bb, "b", "reachable", json_false());
   leave_stopped(bb);
-  bb_await(bb, id, plan_has, "waits for an answer of the target's libvirtd");
+  bb_await(bb, id, plan_has, "waits for the target's libvirtd to answer");
   client_refused(client, "Settle", json_pack("{ss sb}", "job", id, "ran_at_target", 0), "NotPossible");
   bb_set_host(bb, "b", "reachable", json_true());
   job = bb_await(bb, id, asks_an_operator, NULL);
@@ -217,7 +217,7 @@ static void no_resume_if_it_may_have_run_at_the_target(void **state) {
 
   leave_stopped(bb);
   job = bb_await(bb, id, plan_has, "needs an operator");
-  assert_non_null(find_event(job, "phase", "whether it ran at the target in between is not known"));
+  assert_non_null(find_event(job, "phase", "unknown whether it ran at the target in between"));
   assert_guest(bb, "a", "paused_migration");
   /* The operator knows that it never ran there. */
   bb_set_domain(bb, "vm1", "state", json_string("running"));
@@ -475,7 +475,9 @@ static void a_definition_that_cannot_be_removed_is_reported(void **state) {
   bb_set_domain(bb, "vm1", "leftovers", json_true());
   bb_link_fast(bb);
   job = bb_await_phase(bb, id, "succeeded");
-  assert_non_null(find_event(job, "warning", "could not be removed: undefine it there"));
+  assert_non_null(
+      find_event(job, "warning",
+                 "could not remove the definition that the migration left at the source: undefine it there"));
   assert_true(is_defined(bb, "a"));
 }
 

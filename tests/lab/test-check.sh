@@ -99,7 +99,7 @@ test_nothing_wrong() {
 test_memory() {
     set_free_memory b 32768
     is "a target short of memory" "$(blockers plain)" TARGET_MEMORY
-    ok "... with what it has and what the guest needs" shows TARGET_MEMORY "has 64 MiB of memory, and the target has 32 MiB left"
+    ok "... with what it has and what the guest needs" shows TARGET_MEMORY "has 64 MiB of memory, but the target has only 32 MiB free"
     is "... waiting may help" "$(jq '.findings[0].transient' "$LAB_DIR/check.json")" true
     set_free_memory b 4194304
     is "... and then it has enough" "$(blockers plain)" ""
@@ -112,7 +112,7 @@ test_disks() {
     is "... unless it is created there, in a pool" "$(blockers disk -o copy_disks=all)" ""
     "$LAB" virsh b vol-create-as images disk.img 16777215B --format raw >/dev/null
     is "an image at the target that is a byte too small" "$(blockers disk -o copy_disks=incremental)" DISK_TOO_SMALL
-    ok "... to the byte" shows DISK_TOO_SMALL "16777215 bytes there, 16777216 here"
+    ok "... to the byte" shows DISK_TOO_SMALL "16777215 bytes at the target, 16777216 at the source"
     "$LAB" virsh b vol-resize --pool images disk.img 16777216B --shrink >/dev/null ||
         "$LAB" virsh b vol-resize --pool images disk.img 16777216B >/dev/null
     is "... and one that just fits" "$(blockers disk -o copy_disks=incremental)" ""
@@ -168,7 +168,7 @@ test_tls() {
         '["failed","REFUSED",null]'
     : >"$dir/tls/ca-cert.pem"
     is "... with a directory that has some, it is the target that may have none" "$(blockers plain -o tls=require)" ""
-    ok "... and that is a warning" shows TLS_UNSEEN "Whether the other host has"
+    ok "... and that is a warning" shows TLS_UNSEEN "Cannot tell whether the target has"
 }
 
 test_six_at_once() {

@@ -72,7 +72,7 @@ test_link_away() {
     words=$(ctl a show wild)
     # Its last look may date from before the cut, if it was quick enough.
     ok "... meanwhile show says what holds it up" \
-        grep -Eq '^seen .*(cannot reach 10\.77\.0\.2|to be resumed once the link is back)' <<<"$words"
+        grep -Eq '^seen .*(cannot reach 10\.77\.0\.2|resumes post-copy once the link is back)' <<<"$words"
     diag "$(grep -E '^(recovering|seen|attempts|next) ' <<<"$words")"
     ok "in pre-copy it is said, too, and nothing more before the target can be asked" recovering calm
     ok "... with the answers of both ends" grep -q 'source: running; target: unknown' <<<"$(job a calm .recovery.evidence)"

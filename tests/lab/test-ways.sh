@@ -26,7 +26,7 @@ test_nothing_permitted() {
     is "no way is permitted: aborted as NOT_CONVERGING, the guest keeps running at the source" "$outcome" \
         "11 aborted NOT_CONVERGING source a 0 0"
     num "... known before the fourth pass" "$(job a hot .progress.iteration)" '<=' 4
-    ok "... and it says which pause would do" grep -Eq 'max_pause_ms=[0-9]+ would do' "$LAB_DIR/hot.log"
+    ok "... and it says which pause would do" grep -Eq 'Would finish with max_pause_ms=[0-9]+' "$LAB_DIR/hot.log"
     "$LAB" guest-rm hot
 }
 

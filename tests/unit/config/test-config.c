@@ -161,7 +161,7 @@ static const struct Line {
     {"a condition on the node's default", "[Policy]\nMatch=name=web*\n",
      "handoffd.conf:2: Match= belongs into a [Policy NAME]"},
     {"keys that exclude each other on any host", "\n[Policy gold]\nAllowPostCopy=yes\nTunnelled=yes\n",
-     "handoffd.conf:2: [Policy gold]: a tunnelled stream has no way back"},
+     "handoffd.conf:2: [Policy gold]: post-copy requests pages over a return path"},
     {"no bandwidth for the deadline", "[Agent]\nMaxBandwidth=7000000\n",
      "[Agent]: a GiB takes 153 s with MaxBandwidth=, and CompletionTimeoutPerGiB= has a move aborted after "
      "150 s"},

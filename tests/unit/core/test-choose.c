@@ -39,15 +39,17 @@ static const Row rows[] = {
     {"a hopeless guest is given up as the third pass begins", {HOPELESS}, {{GIVEN_UP(3)}}},
     {"with what would do",
      {HOPELESS},
-     {{GIVEN_UP(3), .words = "would do, or allow_post_copy, or allow_auto_converge."}}},
+     {{GIVEN_UP(3),
+       .words = "meanwhile. Would finish with max_pause_ms=2282, allow_post_copy or allow_auto_converge."}}},
     {"and of that only what is not permitted",
      {HOPELESS, .goals = "allow_post_copy=yes", .not_started_for = true},
-     {{GIVEN_UP(3), .words = "would do, or allow_auto_converge."}}},
+     {{GIVEN_UP(3), .words = "Not possible: post_copy (not enabled at the start). Would finish with "
+                             "max_pause_ms=2282 or allow_auto_converge."}}},
     {"and why each way is barred",
      {HOPELESS, .goals = "allow_post_copy=yes max_pause_ms=1s", .not_started_for = true},
-     {{GIVEN_UP(3), .words =
-                        "not pre_copy (never ends), auto_converge (not permitted), pause (pause too long), "
-                        "post_copy (not asked for at the start)"}}},
+     {{GIVEN_UP(3), .words = "Will not converge: 100 MiB per pass at 50 MiB/s, guest dirties 100 MiB "
+                             "meanwhile. Not possible: pause (pause too long), "
+                             "post_copy (not enabled at the start). Would finish with max_pause_ms="}}},
     {"not earlier because a probe foretold it", {HOPELESS, PROBED}, {{GIVEN_UP(3)}}},
     {"one that is taken up in the middle is watched for two passes as well",
      {HOPELESS, .first_iteration = 57},
@@ -142,7 +144,7 @@ static const Row rows[] = {
      {{POST_COPY(0), .from_ms = 8800, .to_ms = 9700}}},
     {"a refused one is not asked for again",
      {HOPELESS, .goals = "allow_post_copy=yes", .refused = 1U << MIG_ACTION_START_POST_COPY},
-     {{POST_COPY(3)}, {GIVEN_UP(4), .words = "post_copy (tried in vain)"}}},
+     {{POST_COPY(3)}, {GIVEN_UP(4), .words = "post_copy (tried without success)"}}},
     {"instead the next way is taken",
      {HOPELESS, PROBED, .goals = "allow_post_copy=yes max_pause_ms=4s",
       .refused = 1U << MIG_ACTION_START_POST_COPY},
@@ -153,7 +155,7 @@ static const Row rows[] = {
      {{POST_COPY(1)},
       {PAUSED(2)},
       {LIMITED(2, 255, 255)}, /* whatever came of the refused one, the goal holds */
-      {GIVEN_UP(3), .words = "pause (tried in vain), post_copy (tried in vain)"}}},
+      {GIVEN_UP(3), .words = "pause (tried without success), post_copy (tried without success)"}}},
     {"one that does not come within ten seconds counts as refused",
      {HOPELESS, PROBED, .goals = "allow_post_copy=yes max_pause_ms=4s completion_timeout_s_per_gib=0",
       .deaf = true},
@@ -232,10 +234,12 @@ static const Row rows[] = {
      {{LIMITED(5, 255, 255)}}},
     {"once it is slowed down as far as is permitted, it is, before QEMU goes further",
      {HOPELESS, .goals = "allow_auto_converge=yes", .throttled_from_ms = 7200, .throttle_pct = 80},
-     {{GIVEN_UP(4), .to_ms = 9600, .words = "though slowed by 80 %, next by 90 %, above max_throttle_pct"}}},
+     {{GIVEN_UP(4), .to_ms = 9600,
+       .words = "meanwhile, although throttled by 80 %; QEMU would throttle by 90 % next, above "
+                "max_throttle_pct."}}},
     {"also where the pass that this was with began a little earlier",
      {HOPELESS, .goals = "allow_auto_converge=yes", .throttled_from_ms = 8000, .throttle_pct = 80},
-     {{GIVEN_UP(4), .words = "or more of max_throttle_pct."}}},
+     {{GIVEN_UP(4), .words = "or a higher max_throttle_pct."}}},
     {"what then dirties less than half of what it sends is let go on", /* 39, 15, 6 MiB */
      {.passes = {256, 100, 100, 39, 15, 6, 2},
       .link = 50,
@@ -261,11 +265,11 @@ static const Row rows[] = {
     {"a guest that is slowed down further than that is let go at once",
      {HOPELESS, .goals = "allow_auto_converge=yes", .throttled_from_ms = 6000, .throttle_pct = 90},
      {{GIVEN_UP(2), .from_ms = 6000, .to_ms = 6400,
-       .words = "slowed by 90 %, more than max_throttle_pct=80 permits"}}},
+       .words = "throttled by 90 %, more than max_throttle_pct=80 permits"}}},
     {"by post-copy where that is open",
      {HOPELESS, .goals = "allow_auto_converge=yes allow_post_copy=yes", .throttled_from_ms = 6000,
       .throttle_pct = 90},
-     {{POST_COPY(2), .from_ms = 6000, .to_ms = 6400, .words = "post-copy ends it."}}},
+     {{POST_COPY(2), .from_ms = 6000, .to_ms = 6400, .words = "; post-copy ends that."}}},
     {"unless that does not come",
      {HOPELESS, .goals = "allow_auto_converge=yes allow_post_copy=yes", .throttled_from_ms = 6000,
       .throttle_pct = 90, .deaf = true},
@@ -289,11 +293,11 @@ static const Row rows[] = {
     {"and so does one of none",
      {HOPELESS, .goals = "allow_auto_converge=yes", .throttled_from_ms = 6000, .throttle_pct = 50,
       .tuned_at_ms = 6500, .tuned = "allow_auto_converge=no"},
-     {{GIVEN_UP(2), .from_ms = 6800, .to_ms = 6800, .words = "though allow_auto_converge=no"}}},
+     {{GIVEN_UP(2), .from_ms = 6800, .to_ms = 6800, .words = "although allow_auto_converge=no"}}},
     {"before QEMU has begun as well", /* the second pass that dirties half would have it begin: the third is the first */
      {HOPELESS, .goals = "allow_auto_converge=yes max_throttle_pct=50", .tuned_at_ms = 3000,
       .tuned = "allow_auto_converge=no"},
-     {{GIVEN_UP(3), .words = "next by 20 %, which is not permitted any more"}}},
+     {{GIVEN_UP(3), .words = "QEMU would throttle by 20 % next, which is no longer permitted"}}},
     {"slowed down, and with an end in sight, the limit is the goal", /* passes of 0.8 s: what comes next fits */
      {.passes = {256, 100, 100, 100, 40, 16, 6.4, 2.6},
       .link = 50,

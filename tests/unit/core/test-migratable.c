@@ -92,7 +92,7 @@ static void a_rule_of_the_policy_is_a_finding_in_whole_sentences(void **state) {
   assert_int_equal(check()->count, 1);
   assert_string_equal(world.report.findings[0].code, "POST_COPY_TUNNELLED");
   assert_string_equal(world.report.findings[0].seen,
-                      "A tunnelled stream has no way back, on which post-copy asks for pages.");
+                      "Post-copy requests pages over a return path, which a tunnelled stream does not have.");
   assert_string_equal(world.report.findings[0].remedy, "Set tunnelled=no or allow_post_copy=no.");
   assert_int_equal(world.report.findings[0].cause, MIG_CAUSE_POLICY_CONFLICT);
 }
@@ -134,7 +134,7 @@ static void all_blockers_are_told_in_one_text(void **state) {
   assert_non_null(strstr(text, "DOMAIN_STATE: The domain is inactive."));
   assert_non_null(strstr(text, " SNAPSHOTS: The domain has 2 snapshots"));
   assert_non_null(
-      strstr(text, " TARGET_MEMORY: The guest has 1.0 GiB of memory, and the target has 1 B left."));
+      strstr(text, " TARGET_MEMORY: The guest has 1.0 GiB of memory, but the target has only 1 B free."));
   mig_check_describe(&world.report, small, sizeof small);
   assert_int_equal(strlen(small), sizeof small - 1);
   world.report.count = world.report.blockers = 0;

@@ -261,7 +261,7 @@ static void what_has_not_begun_is_aborted_at_the_deadline(void **state) {
   assert_int_equal(step(&monitor, (MigSample){.now_ms = 1249, .valid = true}).kind, MIG_ACTION_NONE);
   MigAction action = step(&monitor, (MigSample){.now_ms = 1250, .valid = true});
   assert_int_equal(action.cause, MIG_CAUSE_DEADLINE);
-  assert_non_null(strstr(action.message, "no numbers could be read"));
+  assert_non_null(strstr(action.message, "no statistics could be read"));
   assert_int_equal(mig_monitor_stage(&monitor), MIG_STAGE_NONE);
 }
 
@@ -295,7 +295,7 @@ static void a_tightened_downtime_holds_from_the_next_step_on(void **state) {
   assert_int_equal(action.kind, MIG_ACTION_SET_DOWNTIME);
   assert_int_equal(action.downtime_ms, 25);
   assert_string_equal(action.message,
-                      "The downtime is limited to 25 ms from now on, as the goal has it, was 455 ms.");
+                      "Lowering the downtime limit from 455 ms to 25 ms, as the goals require.");
   assert_int_equal(step(&monitor, a_sample(1300, 1, 4 * MIB, 252 * MIB)).kind, MIG_ACTION_NONE);
 }
 
@@ -378,7 +378,7 @@ static void a_message_has_the_numbers_and_a_remedy(void **state) {
   sample.now_ms = 1300;
   assert_string_equal(
       step(&monitor, sample).message,
-      "Not finished after 1.3 s, the deadline of 5 s/GiB: 96 MiB of memory remain in iteration 3, the "
+      "Not finished after 1.3 s (deadline: 5 s/GiB): 96 MiB of memory remain in pass 3, the "
       "guest dirties 200 MiB/s, the link carries 32 MiB/s; allow_auto_converge, max_downtime_ms=3000 "
       "or more bandwidth would help.");
   /* A guest that only lacked time is not told to slow down. */

@@ -188,20 +188,21 @@ static const struct Words {
       {.bar = MIG_WAY_NOT_PERMITTED},
       {.bar = MIG_WAY_NOT_PERMITTED},
       {.bar = MIG_WAY_NOT_PERMITTED}},
-     "pre_copy: 12.0 s in all, the guest is silent for 58 ms"},
+     "pre_copy: 12.0 s in total, guest silent for 58 ms"},
     {"what bars the others",
      {{.bar = MIG_WAY_NEVER_ENDS},
       {.bar = MIG_WAY_NOT_STARTED_FOR},
       {.bar = MIG_WAY_PAUSE_TOO_LONG},
       {.total_s = 20.05, .pause_s = 0.1}},
-     "pre_copy: never ends; auto_converge: not asked for at the start; pause: pause too long; "
-     "post_copy: 20.1 s in all, the guest is silent for 100 ms"},
+     "pre_copy: would not converge; auto_converge: not enabled at the start; pause: pause too long; "
+     "post_copy: 20.1 s in total, guest silent for 100 ms"},
     {"nothing known",
      {{.bar = MIG_WAY_UNKNOWN},
       {.bar = MIG_WAY_UNKNOWN},
       {.bar = MIG_WAY_REFUSED},
       {.bar = MIG_WAY_TOO_LATE}},
-     "pre_copy: not known yet; auto_converge: not known yet; pause: tried in vain; post_copy: too late"},
+     "pre_copy: not known yet; auto_converge: not known yet; pause: tried without success; post_copy: would "
+     "miss the deadline"},
 };
 
 /* Into every size, down to nothing: what fits of it, with its end, and not a byte beyond. */

@@ -61,7 +61,8 @@ static void limit_is_asked_for_once(void **state) {
   MigAction action = step_at(&monitor, 1);
   assert_int_equal(action.kind, MIG_ACTION_SET_DOWNTIME);
   assert_int_equal(action.downtime_ms, row->asked_ms);
-  assert_non_null(strstr(action.message, "not known after a restart"));
+  assert_non_null(
+      strstr(action.message, "After a restart of the agent the downtime limit in force is unknown"));
   for (uint64_t s = 2; s < 20; s++)
     assert_int_equal(step_at(&monitor, s).kind, MIG_ACTION_NONE);
 }

@@ -54,11 +54,11 @@ static void is_taken_apart(void **state) {
 }
 
 /* Each in the words of the fault, so that none is refused for another reason than it should be. */
-#define SCHEME   "are taken; give any other URI to"
+#define SCHEME   "only; put any other URI into"
 #define HOST     "host is neither"
-#define PORT     "port is none"
+#define PORT     "port is not a number"
 #define USER     "user"
-#define END      "ends with"
+#define END      "must end with"
 #define TOO_LONG "2048 bytes"
 
 #define LABEL64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
