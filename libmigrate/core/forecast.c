@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How a migration will go. */
-#include "libmigrate/core/forecast.h"
-
-#include "libmigrate/core/table.h"
+#include "libmigrate/core/forecast-private.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,8 +36,6 @@
 #define LIMIT_MARGIN_S 0.045
 /* The same guest in post-copy: 86 to 122 ms over ten migrations, since the first pages it needs arrive one by one. */
 #define POST_COPY_SWITCH_S 0.1
-/* From the libvirt call to the first byte. */
-#define SETUP_S 0.3
 /* Extra time, as a share of the total, that a shorter pause may cost without being asked for: a few seconds at most,
  * since the walk ends at the floor. With less, a guest near the link's bandwidth was stopped for twice as long as by
  * peers that only wait. */
@@ -48,9 +44,6 @@
 #define WORTHLESS_S 0.012
 /* A pass that shrinks by less than this has reached the floor. */
 #define FLOOR_RATIO 0.98
-/* QEMU's own first throttle, and its steps. */
-#define LEAST_THROTTLE_PCT 20
-#define OWN_INCREMENT_PCT  10
 /* QEMU's throttle-trigger-threshold; a guest that has not met it within this many passes will not. */
 #define HIGH_RATIO      0.5
 #define HIGH_COUNTS     2
@@ -58,8 +51,6 @@
 #define HIGH_PASSES_MAX 6
 /* The amount that is dirty in the middle of a pass is known within this. */
 #define NOW_MARGIN 0.1
-/* QEMU's max-cpu-throttle. */
-#define MOST_THROTTLE_PCT 99
 /* What auto-converge aims at: each pass less than half of the previous one. */
 #define TARGET_RATIO 0.45
 /* Share of its work that a guest loses in post-copy while pages are missing, if it writes at least as fast as the
@@ -70,142 +61,6 @@
 #define POST_COPY_RISK      0.3
 #define POST_COPY_RISK_ONCE 1.0
 #define PASSES_MAX          200
-/* For contradictions, see mig_dirty_curve_observe(). */
-#define TOLERANCE   0.4
-#define NOISE_BYTES (512.0 * 1024)
-
-static const char *const way_names[] = {
-    [MIG_WAY_PRE_COPY] = "pre_copy",
-    [MIG_WAY_AUTO_CONVERGE] = "auto_converge",
-    [MIG_WAY_PAUSE] = "pause",
-    [MIG_WAY_POST_COPY] = "post_copy",
-};
-TABLE_COVERS(way_names, MIG_WAY_COUNT);
-
-static const char *const bar_names[] = {
-    [MIG_WAY_OPEN] = "open",
-    [MIG_WAY_NOT_PERMITTED] = "not permitted",
-    [MIG_WAY_NOT_STARTED_FOR] = "not enabled at the start",
-    [MIG_WAY_REFUSED] = "tried without success",
-    [MIG_WAY_NEVER_ENDS] = "would not converge",
-    [MIG_WAY_PAUSE_TOO_LONG] = "pause too long",
-    [MIG_WAY_TOO_LATE] = "would miss the deadline",
-    [MIG_WAY_CAPPED] = "max_throttle_pct too low",
-    [MIG_WAY_UNKNOWN] = "not known yet",
-};
-TABLE_COVERS(bar_names, MIG_WAY_BAR_COUNT);
-
-const char *mig_way_name(MigWay way) {
-  return table_name(way_names, MIG_WAY_COUNT, (int)way);
-}
-
-const char *mig_way_bar_name(MigWayBar bar) {
-  return table_name(bar_names, MIG_WAY_BAR_COUNT, (int)bar);
-}
-
-/* --- the dirtying curve --- */
-
-/* The first point at or beyond s; n: none. */
-static unsigned find_point(const MigDirtyCurve *curve, double s) {
-  unsigned i = 0;
-  while (i < curve->n && curve->points[i].s < s)
-    i++;
-  return i;
-}
-
-static double chord(double s, MigDirtyPoint from, MigDirtyPoint to) {
-  return to.s > from.s ? from.bytes + (to.bytes - from.bytes) * (s - from.s) / (to.s - from.s) : to.bytes;
-}
-
-double mig_dirty_curve_lower(const MigDirtyCurve *curve, double s) {
-  const MigDirtyPoint origin = {0, 0};
-  unsigned i = find_point(curve, s);
-  if (curve->n == 0 || s <= 0)
-    return 0;
-  if (i == curve->n)
-    return curve->points[i - 1].bytes;
-  return chord(s, i > 0 ? curve->points[i - 1] : origin, curve->points[i]);
-}
-
-/* A concave curve lies below the extension of the chord that ends before s. It never falls, so it also lies below the
- * point after s. It lies below the backward extension of the chord after s, too; but noise in two points makes that
- * steep, and a steady guest would look like a changed one. */
-double mig_dirty_curve_upper(const MigDirtyCurve *curve, double s) {
-  const MigDirtyPoint origin = {0, 0};
-  unsigned i = find_point(curve, s);
-  double bound = INFINITY;
-  if (curve->n == 0 || s <= 0)
-    return 0;
-  if (i > 0)
-    bound = chord(s, i > 1 ? curve->points[i - 2] : origin, curve->points[i - 1]);
-  if (i < curve->n && curve->points[i].bytes < bound)
-    bound = curve->points[i].bytes;
-  double lower = mig_dirty_curve_lower(curve, s);
-  return bound > lower ? bound : lower;
-}
-
-static bool contradicts(const MigDirtyCurve *curve, double s, double bytes) {
-  double lower = mig_dirty_curve_lower(curve, s), upper = mig_dirty_curve_upper(curve, s);
-  return bytes + NOISE_BYTES < (1 - TOLERANCE) * lower || bytes > (1 + TOLERANCE) * upper + NOISE_BYTES;
-}
-
-/* Keep the points rising: the newest one corrects older points that it shows to be too high or too low. */
-static void keep_rising(MigDirtyCurve *curve, MigDirtyPoint newest) {
-  for (unsigned i = 0; i < curve->n; i++) {
-    MigDirtyPoint *point = &curve->points[i];
-    if ((point->s > newest.s && point->bytes < newest.bytes) ||
-        (point->s < newest.s && point->bytes > newest.bytes))
-      point->bytes = newest.bytes;
-  }
-}
-
-static void remove_point(MigDirtyCurve *curve, unsigned i) {
-  memmove(&curve->points[i], &curve->points[i + 1], (curve->n - i - 1) * sizeof(curve->points[0]));
-  curve->n--;
-}
-
-/* The first point at nearly the same time; n: none. */
-static unsigned find_near(const MigDirtyCurve *curve, double s) {
-  unsigned i = 0;
-  while (i < curve->n && fabs(curve->points[i].s - s) > 0.25 * s)
-    i++;
-  return i;
-}
-
-static void insert_point(MigDirtyCurve *curve, MigDirtyPoint point) {
-  /* Points at nearly the same time are merged: the newer one weighs as much as all before it. The mean may then be
-   * near the next point. */
-  for (unsigned i; (i = find_near(curve, point.s)) < curve->n; remove_point(curve, i)) {
-    point.s = (point.s + curve->points[i].s) / 2;
-    point.bytes = (point.bytes + curve->points[i].bytes) / 2;
-  }
-  keep_rising(curve, point);
-  if (curve->n == MIG_DIRTY_POINTS) /* the second longest tells least: its neighbours enclose it */
-    remove_point(curve, MIG_DIRTY_POINTS - 2);
-  unsigned at = find_point(curve, point.s);
-  memmove(&curve->points[at + 1], &curve->points[at], (curve->n - at) * sizeof(curve->points[0]));
-  curve->points[at] = point;
-  curve->n++;
-}
-
-void mig_dirty_curve_restart(MigDirtyCurve *curve) {
-  curve->n = 0;
-  curve->observations = 0;
-}
-
-bool mig_dirty_curve_observe(MigDirtyCurve *curve, double s, double bytes) {
-  bool same = true;
-  if (!(s > 0) || !(bytes >= 0) || !isfinite(s) || !isfinite(bytes))
-    return true;
-  if (curve->n > 0 && contradicts(curve, s, bytes)) {
-    mig_dirty_curve_restart(curve);
-    curve->changes++;
-    same = false;
-  }
-  insert_point(curve, (MigDirtyPoint){.s = s, .bytes = bytes});
-  curve->observations++;
-  return same;
-}
 
 /* --- the walk along the map --- */
 
@@ -367,7 +222,7 @@ static double speed_at(const MigStanding *standing, unsigned throttle_pct) {
 }
 
 /* QEMU throttles by letting each vCPU run for 10 ms and then stopping it for as long as the percentage requires. */
-static double stall_s(unsigned throttle_pct) {
+double forecast_stall_s(unsigned throttle_pct) {
   return throttle_pct < 100 ? 0.010 * throttle_pct / (100.0 - throttle_pct) : INFINITY;
 }
 
@@ -431,7 +286,7 @@ static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const M
     last = end_at(&walk, standing);
     last.downtime_s = limit_s;
     last.throttle_pct = pct;
-    last.pause_s = fmax(last.pause_s, stall_s(pct));
+    last.pause_s = fmax(last.pause_s, forecast_stall_s(pct));
     last.lost_s += (last.total_s - standing->elapsed_s - before.at_s) * (1 - walk.speed);
     last.bar = bar_for(&last, standing, fmax(limit_s, WORTHLESS_S));
     if (last.bar == MIG_WAY_OPEN && pct == max_pct && max_pct < MOST_THROTTLE_PCT &&
@@ -557,123 +412,5 @@ void mig_forecast(const MigDirtyCurve *curve, const MigStanding *standing, const
     if (ret_forecast->best == MIG_WAY_COUNT ||
         cost_of(ret_forecast, (MigWay)way, standing) < cost_of(ret_forecast, ret_forecast->best, standing))
       ret_forecast->best = (MigWay)way;
-  }
-}
-
-/* --- the start --- */
-
-/* The first downtime limit: low, since the monitor raises it as soon as another pass does not pay. */
-#define FIRST_DOWNTIME_MS 20
-/* A one-second probe says little about what the guest dirties in a minute: assume four times as much in five times
- * the time. */
-#define GUESS_TIMES 5
-#define GUESS_BYTES 4
-
-static MigDirtyCurve with_guess(const MigDirtyCurve *curve, double memory_bytes) {
-  MigDirtyCurve guess = *curve;
-  if (guess.observations == 1) {
-    MigDirtyPoint only = guess.points[0];
-    insert_point(&guess, (MigDirtyPoint){.s = GUESS_TIMES * only.s,
-                                         .bytes = fmin(GUESS_BYTES * only.bytes, memory_bytes)});
-  }
-  return guess;
-}
-
-/* Each stop of the throttle is a silence, so the first throttle keeps within max_downtime_ms: a guest that works in
- * bursts may need no more. From there QEMU climbs step by step. */
-static unsigned first_throttle(unsigned pct, const MigPolicy *policy) {
-  double goal_s = (double)mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS) / 1000.0;
-  while (pct > LEAST_THROTTLE_PCT && stall_s(pct) > goal_s)
-    pct--;
-  return pct;
-}
-
-/* QEMU's steps must land exactly on the strongest permitted throttle. A computed start is raised for that if its
- * stops stay within the goal, and lowered otherwise. QEMU's own defaults are kept where they land on it as well. */
-static void land_on_cap(MigPlan *plan, const MigPolicy *policy) {
-  unsigned cap = (unsigned)mig_policy_get(policy, MIG_POLICY_MAX_THROTTLE_PCT);
-  unsigned initial = plan->throttle_initial_pct ? plan->throttle_initial_pct : LEAST_THROTTLE_PCT;
-  unsigned increment = plan->throttle_increment_pct ? plan->throttle_increment_pct : OWN_INCREMENT_PCT;
-  if (cap >= MOST_THROTTLE_PCT)
-    return;
-  initial = initial < cap ? initial : cap;
-  unsigned off = (cap - initial) % increment;
-  if (off > 0)
-    initial =
-        first_throttle(initial + off, policy) == initial + off ? initial + off : initial + off - increment;
-  if (off == 0 && plan->throttle_initial_pct == 0 && initial == LEAST_THROTTLE_PCT)
-    return;
-  plan->throttle_initial_pct = initial;
-  plan->throttle_increment_pct = increment;
-}
-
-void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *link, const MigPolicy *policy,
-              MigPlan *ret_plan) {
-  uint64_t limit_ms = mig_downtime_limit_ms(mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS));
-  uint64_t s_per_gib = mig_policy_get(policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
-  uint64_t limit = mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
-  bool allow_auto_converge = mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE);
-  const MigWaysOpen open = {.auto_converge = true, .post_copy = true};
-  MigDirtyCurve guess = with_guess(&probe->curve, (double)memory_bytes);
-  double bandwidth = (double)link->bandwidth_bytes_per_s;
-  if (limit > 0 && (bandwidth <= 0 || (double)limit < bandwidth))
-    bandwidth = (double)limit;
-  MigStanding standing = {
-      .memory_bytes = (double)memory_bytes,
-      .remaining_bytes = (double)memory_bytes,
-      .pass_bytes = (double)memory_bytes,
-      .first_pass = true,
-      .bandwidth_bytes_per_s = bandwidth,
-      .elapsed_s = SETUP_S,
-      .switch_s = (double)link->switch_ms / 1000.0,
-      .cpu_share = probe->cpu_share,
-      .deadline_s = (double)s_per_gib * (double)memory_bytes / (double)MIG_GIB_BYTES,
-  };
-  MigPlan plan = {
-      .probe = *probe,
-      .switch_ms = link->switch_ms,
-      .bandwidth_bytes_per_s = (uint64_t)bandwidth,
-      .post_copy = mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY),
-      .downtime_ms = limit_ms < FIRST_DOWNTIME_MS ? limit_ms : FIRST_DOWNTIME_MS,
-  };
-  mig_forecast(&guess, &standing, policy, &open, &plan.forecast);
-
-  /* QEMU throttles by its own rule, even a guest that would converge, or that post-copy would migrate without that
-   * cost: enable it only where it is the chosen way, or where no way is known. */
-  const MigWayForecast *throttled = &plan.forecast.ways[MIG_WAY_AUTO_CONVERGE];
-  plan.auto_converge = allow_auto_converge &&
-                       (plan.forecast.best == MIG_WAY_AUTO_CONVERGE || plan.forecast.best == MIG_WAY_COUNT);
-  if (plan.auto_converge && throttled->bar == MIG_WAY_OPEN) {
-    plan.throttle_initial_pct = first_throttle(throttled->throttle_pct, policy);
-    plan.throttle_increment_pct = plan.throttle_initial_pct >= 90 ? 1 : 5;
-  }
-  if (plan.auto_converge)
-    land_on_cap(&plan, policy);
-  *ret_plan = plan;
-}
-
-/* --- in words --- */
-
-static void describe_way(const MigWayForecast *way, const char *name, char *ret_text, size_t size) {
-  if (way->bar == MIG_WAY_OPEN)
-    snprintf(ret_text, size, "%s: %.1f s in total, guest silent for %.0f ms", name, way->total_s,
-             way->pause_s * 1000);
-  else
-    snprintf(ret_text, size, "%s: %s", name, mig_way_bar_name(way->bar));
-}
-
-void mig_forecast_describe(const MigForecast *forecast, char *ret_text, size_t size) {
-  const char *separator = "";
-  size_t used = 0;
-  if (size > 0)
-    ret_text[0] = '\0';
-  for (int i = 0; i < MIG_WAY_COUNT && used < size; i++) {
-    char text[120];
-    if (forecast->ways[i].bar == MIG_WAY_NOT_PERMITTED)
-      continue;
-    describe_way(&forecast->ways[i], mig_way_name((MigWay)i), text, sizeof(text));
-    int n = snprintf(ret_text + used, size - used, "%s%s", separator, text);
-    used += n > 0 ? (size_t)n : 0;
-    separator = "; ";
   }
 }

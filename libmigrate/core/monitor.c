@@ -59,10 +59,6 @@ static uint64_t add_saturating(uint64_t a, uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-static uint64_t since(uint64_t now, uint64_t then) {
-  return now > then ? now - then : 0;
-}
-
 static uint64_t larger(uint64_t a, uint64_t b) {
   return a > b ? a : b;
 }

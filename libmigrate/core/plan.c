@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a migration is started with. */
+#include "libmigrate/core/forecast-private.h"
+
+#include <math.h>
+
+/* From the libvirt call to the first byte. */
+#define SETUP_S 0.3
+/* The first downtime limit: low, since the monitor raises it as soon as another pass does not pay. */
+#define FIRST_DOWNTIME_MS 20
+/* A one-second probe says little about what the guest dirties in a minute: assume four times as much in five times
+ * the time. */
+#define GUESS_TIMES 5
+#define GUESS_BYTES 4
+
+static MigDirtyCurve with_guess(const MigDirtyCurve *curve, double memory_bytes) {
+  MigDirtyCurve guess = *curve;
+  if (guess.observations == 1) {
+    MigDirtyPoint only = guess.points[0];
+    forecast_insert_point(&guess, (MigDirtyPoint){.s = GUESS_TIMES * only.s,
+                                                  .bytes = fmin(GUESS_BYTES * only.bytes, memory_bytes)});
+  }
+  return guess;
+}
+
+/* Each stop of the throttle is a silence, so the first throttle keeps within max_downtime_ms: a guest that works in
+ * bursts may need no more. From there QEMU climbs step by step. */
+static unsigned first_throttle(unsigned pct, const MigPolicy *policy) {
+  double goal_s = (double)mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS) / 1000.0;
+  while (pct > LEAST_THROTTLE_PCT && forecast_stall_s(pct) > goal_s)
+    pct--;
+  return pct;
+}
+
+/* QEMU's steps must land exactly on the strongest permitted throttle. A computed start is raised for that if its
+ * stops stay within the goal, and lowered otherwise. QEMU's own defaults are kept where they land on it as well. */
+static void land_on_cap(MigPlan *plan, const MigPolicy *policy) {
+  unsigned cap = (unsigned)mig_policy_get(policy, MIG_POLICY_MAX_THROTTLE_PCT);
+  unsigned initial = plan->throttle_initial_pct ? plan->throttle_initial_pct : LEAST_THROTTLE_PCT;
+  unsigned increment = plan->throttle_increment_pct ? plan->throttle_increment_pct : OWN_INCREMENT_PCT;
+  if (cap >= MOST_THROTTLE_PCT)
+    return;
+  initial = initial < cap ? initial : cap;
+  unsigned off = (cap - initial) % increment;
+  if (off > 0)
+    initial =
+        first_throttle(initial + off, policy) == initial + off ? initial + off : initial + off - increment;
+  if (off == 0 && plan->throttle_initial_pct == 0 && initial == LEAST_THROTTLE_PCT)
+    return;
+  plan->throttle_initial_pct = initial;
+  plan->throttle_increment_pct = increment;
+}
+
+void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *link, const MigPolicy *policy,
+              MigPlan *ret_plan) {
+  uint64_t limit_ms = mig_downtime_limit_ms(mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS));
+  uint64_t s_per_gib = mig_policy_get(policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
+  uint64_t limit = mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
+  bool allow_auto_converge = mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE);
+  const MigWaysOpen open = {.auto_converge = true, .post_copy = true};
+  MigDirtyCurve guess = with_guess(&probe->curve, (double)memory_bytes);
+  double bandwidth = (double)link->bandwidth_bytes_per_s;
+  if (limit > 0 && (bandwidth <= 0 || (double)limit < bandwidth))
+    bandwidth = (double)limit;
+  MigStanding standing = {
+      .memory_bytes = (double)memory_bytes,
+      .remaining_bytes = (double)memory_bytes,
+      .pass_bytes = (double)memory_bytes,
+      .first_pass = true,
+      .bandwidth_bytes_per_s = bandwidth,
+      .elapsed_s = SETUP_S,
+      .switch_s = (double)link->switch_ms / 1000.0,
+      .cpu_share = probe->cpu_share,
+      .deadline_s = (double)s_per_gib * (double)memory_bytes / (double)MIG_GIB_BYTES,
+  };
+  MigPlan plan = {
+      .probe = *probe,
+      .switch_ms = link->switch_ms,
+      .bandwidth_bytes_per_s = (uint64_t)bandwidth,
+      .post_copy = mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY),
+      .downtime_ms = limit_ms < FIRST_DOWNTIME_MS ? limit_ms : FIRST_DOWNTIME_MS,
+  };
+  mig_forecast(&guess, &standing, policy, &open, &plan.forecast);
+
+  /* QEMU throttles by its own rule, even a guest that would converge, or that post-copy would migrate without that
+   * cost: enable it only where it is the chosen way, or where no way is known. */
+  const MigWayForecast *throttled = &plan.forecast.ways[MIG_WAY_AUTO_CONVERGE];
+  plan.auto_converge = allow_auto_converge &&
+                       (plan.forecast.best == MIG_WAY_AUTO_CONVERGE || plan.forecast.best == MIG_WAY_COUNT);
+  if (plan.auto_converge && throttled->bar == MIG_WAY_OPEN) {
+    plan.throttle_initial_pct = first_throttle(throttled->throttle_pct, policy);
+    plan.throttle_increment_pct = plan.throttle_initial_pct >= 90 ? 1 : 5;
+  }
+  if (plan.auto_converge)
+    land_on_cap(&plan, policy);
+  *ret_plan = plan;
+}
