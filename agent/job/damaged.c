@@ -11,8 +11,8 @@
  * of another has its quotes escaped, so it is not mistaken for a field. */
 #include "agent/job/damaged.h"
 
-#include "agent/job/recordformat.h"
 #include "agent/job/log.h"
+#include "agent/job/recordformat.h"
 
 #include <gio/gio.h>
 #include <string.h>
