@@ -88,14 +88,14 @@ char *job_copy_text(const char *text) {
   return copy;
 }
 
-static char *format_text(const char *format, va_list args) {
+static char *G_GNUC_PRINTF(1, 0) format_text(const char *format, va_list args) {
   g_autofree char *text = g_strdup_vprintf(format, args);
 
   return job_copy_text(text);
 }
 
-static void job_add_event_valist(Job *job, const char *kind, MigCause cause, const char *format,
-                                 va_list args) {
+static void G_GNUC_PRINTF(4, 0)
+    job_add_event_valist(Job *job, const char *kind, MigCause cause, const char *format, va_list args) {
   JobEvent *event = g_new0(JobEvent, 1);
 
   event->seq = ++job->events_seq;
