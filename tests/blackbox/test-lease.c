@@ -371,7 +371,7 @@ static void memory_is_counted_with_leases(void **state) {
   client = bb_connect(bb);
   prepare(bb, client, "vm9");
   error = client_refused(client, "Prepare", prepare_parameters(bb, "vm8"), "Refused");
-  assert_non_null(strstr(text_of(finding(error, "TARGET_MEMORY"), "seen"), "16 MiB are set aside"));
+  assert_non_null(strstr(text_of(finding(error, "TARGET_MEMORY"), "seen"), "16 MiB are reserved"));
 }
 
 static void all_that_keeps_it_is_told_at_once(void **state) {
