@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The agent: puts its parts together and takes them apart. */
+/* The agent: puts its parts together and tears them down. */
 #include "agent/daemon/agent.h"
 
 #include "agent/base/clock.h"
@@ -21,10 +21,10 @@
 #include <grp.h>
 #include <string.h>
 
-/* How late a deadline or a timeout may be seen. */
+/* How late a deadline or a timeout may be noticed. */
 #define TICK_MS 250
 
-/* So many questions about incoming domains at a time. */
+/* At most so many questions about incoming domains run at a time. */
 #define LOCAL_CALL_THREADS 4
 
 static char *read_boot_id(void) {
@@ -49,16 +49,16 @@ static void on_hypervisor_state(Hypervisor *hypervisor, gpointer user_data) {
   if (state->reachable != agent->hypervisor_said || !agent->hypervisor_said_once) {
     if (state->reachable)
       log_message(LOG_INFO, NAMES_MESSAGE_LIBVIRT_BACK, fields, G_N_ELEMENTS(fields),
-                  "libvirtd answers at %s", hypervisor_get_uri(hypervisor));
+                  "libvirtd at %s answers", hypervisor_get_uri(hypervisor));
     else
       log_message(LOG_WARNING, NAMES_MESSAGE_LIBVIRT_LOST, fields, G_N_ELEMENTS(fields),
-                  "libvirtd does not answer at %s, and is tried again and again: %s",
-                  hypervisor_get_uri(hypervisor), state->message);
+                  "libvirtd at %s does not answer, retrying: %s", hypervisor_get_uri(hypervisor),
+                  state->message);
     agent->hypervisor_said = state->reachable;
     agent->hypervisor_said_once = true;
   }
   mover_status_changed(&agent->mover);
-  /* Of the old connection events may have been lost; by the new one, if there is one, none has been heard. */
+  /* Events of the old connection may be lost, and a new one, if any, has had none yet. */
   incoming_lose_sight(&agent->mover, state->message);
   if (state->reachable) {
     incoming_look_at_all(&agent->mover);
@@ -75,18 +75,18 @@ static void on_hypervisor_event(const MigVirtEvent *event, gpointer user_data) {
   drain_handle_event(&agent->drains, event);
 }
 
-/* --- jobs of before --- */
+/* --- records of the previous run --- */
 
 static void read_job(Agent *agent, const char *id, json_t *record, const GError *error) {
   g_autoptr(GError) bad = NULL;
   Job *job = record ? job_from_record(record, agent->jobs.boot_id, &bad) : NULL;
 
   if (job && (strcmp(job->id, id) != 0 || job_table_find_id(agent->jobs.table, job->id))) {
-    g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it is the record of another job (%s)", job->id);
+    g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it contains another job (%s)", job->id);
     g_clear_pointer(&job, job_free);
   }
   if (job && job->request_key && job_table_find_request_key(agent->jobs.table, job->request_key)) {
-    g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "another record has its request key");
+    g_set_error(&bad, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "another record has the same request key");
     g_clear_pointer(&job, job_free);
   }
   if (!job) {
@@ -106,13 +106,13 @@ static void on_record(const char *id, json_t *record, const GError *error, gpoin
   Agent *agent = loading->agent;
   g_autoptr(GError) bad = NULL;
 
-  /* Without what it says this agent would break promises: forget a request, or begin a second move of a domain. */
+  /* Without this record the agent would break promises: forget a request, or migrate a domain a second time. */
   if (record && !record_upgrade(record, &bad) && g_error_matches(bad, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED)) {
     if (!loading->refused)
       g_set_error(
           &loading->refused, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
-          "does not start on records of a newer handoffd: jobs/%s.json: %s. Start that one, or, if you know "
-          "what became of its jobs, move their records away",
+          "cannot start with jobs/%s.json: %s. Start the newer handoffd, or, if you know what became of its "
+          "jobs, move their records away",
           id, bad->message);
     return;
   }
@@ -144,7 +144,7 @@ static void adopt_jobs(Agent *agent) {
   g_autoptr(GPtrArray) unfinished = g_ptr_array_new();
   const GPtrArray *all = job_table_all(agent->jobs.table);
 
-  /* Those that may be moving go first: the places are theirs. */
+  /* Jobs that may be migrating come first: the places are theirs. */
   for (int moving = 1; moving >= 0; moving--)
     for (guint i = 0; i < all->len; i++)
       if (!job_is_final(all->pdata[i]) && may_be_moving(all->pdata[i]) == moving)
@@ -214,7 +214,7 @@ static void log_config_warnings(const Config *config) {
                 (const char *)config->warnings->pdata[i]);
 }
 
-/* What each room has of its own, but for what takes this node's libvirtd or the disk. */
+/* Everything that needs neither this node's libvirtd nor the disk. */
 static void furnish(Agent *agent) {
   Config *config = agent->config;
 
@@ -274,7 +274,7 @@ static void on_job(Job *job, JobChange change, gpointer user_data) {
     mover_status_changed(&agent->mover);
 }
 
-/* What the lower rooms tell the upper ones, in the order in which they are told. */
+/* The observers of jobs, in the order in which they are called. */
 static void connect_rooms(Agent *agent) {
   jobs_observe(&agent->jobs, drain_on_job, &agent->drains);
   jobs_observe(&agent->jobs, watch_on_job, &agent->requests);
@@ -292,7 +292,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
 
   agent->context = g_main_context_ref(context);
   agent->config = config;
-  /* From here on nobody has the other one. */
+  /* From here on nobody uses the unwrapped driver. */
   agent->driver = driver = call_watch_new(driver);
   agent->hostname = g_strdup(g_get_host_name());
   furnish(agent);
@@ -381,14 +381,15 @@ char *agent_describe(const Agent *agent) {
   unsigned moving = job_queue_count_running(agent->jobs.queue);
   uint64_t reserved_bytes;
   unsigned incoming = incoming_count(&agent->mover, &reserved_bytes);
-  g_autofree char *coming = incoming > 0 ? g_strdup_printf(", %u awaited or coming", incoming) : g_strdup("");
+  g_autofree char *coming =
+      incoming > 0 ? g_strdup_printf(", %u expected or incoming", incoming) : g_strdup("");
 
-  return g_strdup_printf(
-      "%s%s%s%u moving, %u waiting%s; libvirtd %s%s", agent->node.host_down.on ? "the host goes down; " : "",
-      drain_is_active(&agent->drains) ? "draining; "
-      : agent->node.cordon.on         ? "cordoned; "
-                                      : "",
-      damaged_count(agent->jobs.damaged) > 0 ? "records are damaged, see the journal; " : "", moving,
-      job_table_count_unfinished(agent->jobs.table) - moving - incoming, coming,
-      state && state->reachable ? "answers" : "does not answer", hangs);
+  return g_strdup_printf("%s%s%s%u migrating, %u waiting%s; libvirtd %s%s",
+                         agent->node.host_down.on ? "the host is shutting down; " : "",
+                         drain_is_active(&agent->drains) ? "draining; "
+                         : agent->node.cordon.on         ? "cordoned; "
+                                                         : "",
+                         damaged_count(agent->jobs.damaged) > 0 ? "damaged records, see the journal; " : "",
+                         moving, job_table_count_unfinished(agent->jobs.table) - moving - incoming, coming,
+                         state && state->reachable ? "answers" : "does not answer", hangs);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The agent: all rooms, wired together. All of it belongs to the thread that runs `context`. Private to agent/daemon. */
+/* The agent: all its parts, wired together. Belongs to the thread that runs `context`. Private to agent/daemon. */
 #pragma once
 
 #include "agent/daemon/notify.h"
@@ -10,7 +10,7 @@
 typedef struct Agent {
   GMainContext *context;
   Config *config;
-  MigDriver *driver; /* of call_watch_new() */
+  MigDriver *driver; /* wrapped by call_watch_new() */
   Jobs jobs;
   Mover mover;
   Requests requests;
@@ -18,11 +18,11 @@ typedef struct Agent {
   Drains drains;
   Methods methods;
   char *hostname;
-  bool hypervisor_said; /* what was last said of libvirtd in the journal: that it answers */
+  bool hypervisor_said; /* the last state of libvirtd that was logged: it answers */
   bool hypervisor_said_once;
   GSource *tick;
   GSource *watch_tick;
-  Notify *notify; /* borrowed from the program; NULL before it serves */
+  Notify *notify; /* borrowed; NULL before the daemon serves */
 } Agent;
 
 typedef struct AgentOptions {
@@ -30,16 +30,16 @@ typedef struct AgentOptions {
   const char *libvirt_uri;
 } AgentOptions;
 
-/* Takes `config` and `driver`. Opens the store, reads the jobs back, and takes up what was under way. */
+/* Takes `config` and `driver`. Opens the store, loads the jobs, and takes over migrations in progress. */
 Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const AgentOptions *options,
                  GError **error);
 
-/* Leaves running migrations to libvirtd, and what is not written yet to the disk. True: nothing of it is left
- * running. False: threads sit in calls of libvirt, so the process must end without cleaning up after itself. */
+/* Leaves running migrations to libvirtd, and writes outstanding records. False: threads are stuck in calls to libvirt, so the
+ * process must end without any further cleanup. */
 bool agent_free(Agent *agent);
 
-/* What is in agent->config was exchanged: what the agent itself has derived from it. */
+/* agent->config has new contents: derives again what the agent itself derives from them. */
 void agent_apply_config(Agent *agent);
 
-/* One line on what the agent does, for the service manager. */
+/* What the agent does, in one line for the service manager. */
 char *agent_describe(const Agent *agent);

@@ -20,7 +20,7 @@
 
 #define SOCKET_NAME "io.handoffd.Agent"
 
-/* As the unit's exit status, see systemd.exec(5) */
+/* EXIT_INVALIDARGUMENT in systemd.exec(5) */
 #define EXIT_USAGE 2
 
 typedef struct Options {
@@ -100,7 +100,7 @@ static bool parse_options(int *argc, char ***argv, Options *options, int *ret_st
   return true;
 }
 
-/* systemd gives directories as a list; the first is ours. */
+/* systemd passes a list of directories; the first one is ours. */
 static void set_directory(char **option, const char *variable, const char *otherwise) {
   const char *value = g_getenv(variable);
 
@@ -134,12 +134,12 @@ static bool listen_on(Agent *agent, const Options *options, GError **error) {
                 g_strerror(errno));
     return false;
   }
-  /* Everybody may connect; who may do what is decided call by call. */
+  /* Anybody may connect; permissions are checked for each call. */
   return varlink_server_listen_path(agent->requests.server, options->socket, 0666, agent->requests.group_gid,
                                     error);
 }
 
-/* A descriptor for each connection that the server's limit allows, and for libvirt. */
+/* Enough descriptors for the server's maximum of connections, and for libvirt. */
 static void raise_descriptor_limit(void) {
   struct rlimit limit;
 
@@ -156,7 +156,7 @@ static void on_status_changed(gpointer user_data) {
   notify_status(agent->notify, status);
 }
 
-/* --- signals: read from a descriptor, and blocked for all threads, so that none of them is interrupted --- */
+/* --- signals: read from a descriptor, and blocked in all threads, so that none is interrupted --- */
 
 typedef struct Signals {
   Agent *agent;
@@ -172,7 +172,7 @@ static void signals_of_ours(sigset_t *ret_set) {
     sigaddset(ret_set, ours[i]);
 }
 
-/* Before there are threads: they inherit it. One that comes before there is somebody to read it waits for him. */
+/* Must run before there are threads, which inherit the mask. Signals stay pending until the descriptor is read. */
 static void block_signals(void) {
   sigset_t set;
 
@@ -180,7 +180,7 @@ static void block_signals(void) {
   pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-/* The service manager is told that it is ready in any case: with the new configuration, or with the old one. */
+/* Reports READY=1 in any case, with the new configuration or with the old one. */
 static void reload(const Signals *signals) {
   notify_reloading(signals->agent->notify);
   reload_config(signals->agent, signals->options->config);
@@ -231,12 +231,12 @@ static int serve(Agent *agent, GMainContext *context, const Options *options, GE
   agent->mover.status_data = agent;
   on_status_changed(agent);
   notify_ready(notify);
-  log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STARTED, NULL, 0, "handoffd %s serves %s, %u jobs known",
+  log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STARTED, NULL, 0, "handoffd %s is serving %s, %u jobs on record",
               HANDOFFD_VERSION, options->socket, job_table_all(agent->jobs.table)->len);
   g_main_loop_run(loop);
   notify_stopping(notify, job_queue_count_running(agent->jobs.queue));
   log_message(LOG_INFO, NAMES_MESSAGE_AGENT_STOPPED, NULL, 0,
-              "ends; %u migrations that are under way go on in libvirtd",
+              "the agent is stopping; %u migrations in progress continue in libvirtd",
               job_queue_count_running(agent->jobs.queue));
   agent->mover.status_changed = NULL;
   g_source_destroy(source);
@@ -264,9 +264,9 @@ int daemon_run(int argc, char **argv, DaemonDriverFunc driver_new) {
   set_defaults(&options);
   block_signals();
   log_open();
-  /* libvirt writes to the socket of a libvirtd that was killed. systemd would see to it as well. */
+  /* libvirt writes to sockets whose libvirtd was killed. Under systemd, IgnoreSIGPIPE= does this already. */
   signal(SIGPIPE, SIG_IGN);
-  /* GLib registers an error domain at its first use: not by two threads at once. */
+  /* GLib registers an error domain at its first use, which two threads must not do at once. */
   (void)mig_virt_error_quark();
   raise_descriptor_limit();
   config = config_load(options.config, &error);
@@ -278,7 +278,7 @@ int daemon_run(int argc, char **argv, DaemonDriverFunc driver_new) {
     return fail(error);
   }
 
-  /* Not the default context: that one is run by libvirt's event thread. */
+  /* Not the default context: libvirt's event thread runs that one. */
   context = g_main_context_new();
   g_main_context_push_thread_default(context);
   agent = agent_new(
@@ -290,7 +290,7 @@ int daemon_run(int argc, char **argv, DaemonDriverFunc driver_new) {
   status = serve(agent, context, &options, &error);
   if (status != EXIT_SUCCESS)
     fail(error);
-  /* Threads that sit in libvirt cannot be ended, and use what exit() would take away. */
+  /* Threads stuck in libvirt cannot be ended, and use what exit() would destroy. */
   if (!agent_free(agent))
     _exit(status);
   g_main_context_pop_thread_default(context);

@@ -6,5 +6,5 @@
 
 typedef MigDriver *(*DaemonDriverFunc)(GError **error);
 
-/* Runs handoffd to its end, with the driver that `driver_new` makes. Returns the exit status. */
+/* Runs handoffd until it ends, with the driver from `driver_new`. Returns the exit status. */
 int daemon_run(int argc, char **argv, DaemonDriverFunc driver_new);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the service manager is told. */
+/* Notifications to the service manager. */
 #include "agent/daemon/notify.h"
 
 #include "libmigrate/core/plain.h"
@@ -45,7 +45,7 @@ void notify_reloading(Notify *notify) {
   sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GINT64_FORMAT, g_get_monotonic_time());
 }
 
-/* A newline would begin another assignment, and this is of a service that the manager obeys. */
+/* A newline would start another assignment, and the service manager trusts this service. */
 void notify_status(Notify *notify, const char *status) {
   g_autofree char *line = g_strdup(status);
 
@@ -55,7 +55,7 @@ void notify_status(Notify *notify, const char *status) {
 
 void notify_stopping(Notify *notify, unsigned moving) {
   sd_notifyf(0,
-             "STOPPING=1\nSTATUS=Ends; %u migration%s under way go%s on in libvirtd, and %s taken up at the "
-             "next start",
-             moving, moving == 1 ? "" : "s", moving == 1 ? "es" : "", moving == 1 ? "is" : "are");
+             "STOPPING=1\nSTATUS=Stopping; %u migration%s in progress continue%s in libvirtd, and the next "
+             "start takes %s over",
+             moving, moving == 1 ? "" : "s", moving == 1 ? "s" : "", moving == 1 ? "it" : "them");
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Another configuration for an agent that runs.
+/* Reloads the configuration of a running agent.
  *
- * Theory of Operation. Whoever needs a setting reads it from agent->config when he needs it, and keeps no pointer into it
- * beyond the call; that struct stays, and what is in it is exchanged. What is derived from settings, by the queue, by the
- * shares of the bandwidth and by the clock of the watchers, is derived anew.
+ * Theory of Operation. Everybody reads settings from the one Config when needed, and keeps no pointer into it beyond a call.
+ * The struct stays, its contents are exchanged. What the queue, the shares of the bandwidth and the timer of the watchers
+ * derive from settings is derived again.
  *
- * At the start a line that is not understood is skipped, since an agent with a default is better than none. Here there is
- * something better than a default, what was there before, and so one such line keeps all of it. */
+ * At startup an invalid line is skipped, since an agent with a default is better than none. Here there is something better
+ * than a default: the old configuration. So one invalid line keeps all of it. */
 #include "agent/daemon/reload.h"
 
 #include "agent/job/log.h"
@@ -24,14 +24,15 @@ static void keep_old(const Config *bad) {
   for (guint i = 0; i < bad->warnings->len; i++)
     log_message(LOG_ERR, NAMES_MESSAGE_CONFIG_KEPT, NULL, 0, "%s", (const char *)bad->warnings->pdata[i]);
   log_message(LOG_ERR, NAMES_MESSAGE_CONFIG_KEPT, NULL, 0,
-              "the configuration stays as it was, all of it, until that is mended and read again");
+              "keeping all of the old configuration: fix these errors and reload again");
 }
 
-/* Connections that are open were made with it. */
+/* Open connections were made with it. */
 static void keep_connect_timeout(const Config *now, Config *next) {
   if (next->connect_timeout_ms == now->connect_timeout_ms)
     return;
-  log_message(LOG_NOTICE, NULL, NULL, 0, "ConnectTimeout= changes with the next start of the agent only");
+  log_message(LOG_NOTICE, NULL, NULL, 0,
+              "the new ConnectTimeout= takes effect when the agent restarts, not before");
   next->connect_timeout_ms = now->connect_timeout_ms;
 }
 
@@ -40,7 +41,7 @@ bool reload_config(Agent *agent, const char *path) {
   g_autoptr(Config) config = config_load(path, &error);
 
   if (!config) {
-    log_message(LOG_ERR, NAMES_MESSAGE_CONFIG_KEPT, NULL, 0, "the configuration stays as it was: %s",
+    log_message(LOG_ERR, NAMES_MESSAGE_CONFIG_KEPT, NULL, 0, "keeping the old configuration: %s",
                 error->message);
     return false;
   }
@@ -54,7 +55,7 @@ bool reload_config(Agent *agent, const char *path) {
   job_queue_apply_config(agent->jobs.queue);
   bandwidth_apply_config(&agent->mover);
   log_message(LOG_INFO, NAMES_MESSAGE_CONFIG_RELOADED, NULL, 0,
-              "the configuration was read again: %u targets, %u policies; at most %u migrations at a time",
+              "configuration reloaded: %u targets, %u policies, at most %u migrations at a time",
               agent->config->targets->len, agent->config->policies->len, agent->config->max_outgoing);
   admit_jobs(&agent->mover);
   return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Drain, WatchDrain and AbortDrain; and those who follow.
+/* The methods Drain, WatchDrain and AbortDrain: method/drain.c only forwards its calls to here. And the watchers.
  *
- * A watcher has a revision of the drain up to which it has been told everything; what it is told next are the domains that
- * have changed since. So one that reads slowly is told less often, and misses nothing that still holds. */
+ * Each watcher has the revision of the drain up to which it knows everything. Its next reply has the domains that changed
+ * since. A slow reader therefore gets fewer replies, but misses nothing that is still true. */
 #include "agent/drain/drain-private.h"
 
 #include "agent/job/log.h"
@@ -30,7 +30,7 @@ static json_t *news(const Drain *drain, uint64_t after) {
                    drain_guests_to_json(drain, after));
 }
 
-/* True: that was the last word. */
+/* True: that was the last reply. */
 static bool tell(DrainWatcher *watcher) {
   Drain *drain = watcher->drain;
   bool last = drain_is_over(drain);
@@ -71,7 +71,7 @@ static void watch(Drain *drain, VarlinkCall *call) {
 void drain_flush(Drain *drain) {
   GPtrArray *watchers = drain->watchers;
 
-  /* Backwards: one that is found gone takes itself out. */
+  /* Backwards: a watcher whose client is gone removes itself. */
   for (guint i = watchers ? watchers->len : 0; i > 0; i--)
     if (i <= watchers->len)
       tell(watchers->pdata[i - 1]);
@@ -88,7 +88,7 @@ void drain_watchers_free(Drain *drain) {
 static void on_saved(const char *id, const GError *error, gpointer user_data) {
   if (error)
     log_message(LOG_ERR, NAMES_MESSAGE_STORE_FAILED, NULL, 0,
-                "the record of the drain is not on stable storage: %s", error->message);
+                "cannot write the record of the drain to stable storage: %s", error->message);
 }
 
 void drain_save(Drain *drain) {
@@ -101,7 +101,7 @@ typedef struct DrainSaved {
   char id[JOB_ID_SIZE];
 } DrainSaved;
 
-/* The drain that was saved, should it still be the one. */
+/* The drain that was saved; NULL if another has replaced it. */
 static Drain *drain_of(const DrainSaved *saved) {
   Drain *drain = saved->drains->drain;
 
@@ -142,7 +142,7 @@ static bool take_targets(Drain *drain, VarlinkCall *call, json_t *names) {
     TargetParam target;
     bool ok = params_take_target(drain->drains->requests, call, one, &target);
 
-    /* All of them are kept in one record. */
+    /* All targets are kept in one record, whose size is limited. */
     if (ok && (strlen(target.libvirt_uri) > JOB_URI_MAX ||
                (target.migrate_uri && strlen(target.migrate_uri) > JOB_URI_MAX) ||
                (target.name && strlen(target.name) > JOB_NAME_MAX))) {
@@ -190,7 +190,7 @@ static void on_begun(const char *id, const GError *error, gpointer user_data) {
   g_free(saved);
 }
 
-/* Who repeats the call while the first one still waits for the disk waits along. */
+/* A caller that repeats the call while the first one still waits for the disk waits for it too. */
 static void join(Drain *drain, VarlinkCall *call) {
   if (drain_has_begun(drain) || drain_is_over(drain))
     watch(drain, call);
@@ -198,7 +198,7 @@ static void join(Drain *drain, VarlinkCall *call) {
     save_and(drain, call, on_begun);
 }
 
-/* True: it is the drain that there is, or stands in its way, and the call is answered. */
+/* True: the call was answered, since it asks for the existing drain or conflicts with it. */
 static bool answer_known(const Drain *asked, VarlinkCall *call, Drain *there) {
   bool same_key = there && asked->request_key && g_strcmp0(asked->request_key, there->request_key) == 0;
   bool same = there && g_strcmp0(asked->digest, there->digest) == 0;
@@ -226,7 +226,7 @@ static void say_started(const Drain *drain) {
   for (guint i = 0; i < drain->targets->len; i++)
     g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", drain_target_label(drain->targets->pdata[i]));
   log_message(LOG_NOTICE, NAMES_MESSAGE_DRAIN_STARTED, (const LogField[]){{NAMES_FIELD_DRAIN_ID, drain->id}},
-              1, "this node is drained to %s, asked for by %s", names->str, drain->by);
+              1, "draining this node to %s, requested by %s", names->str, drain->by);
 }
 
 void drain_answer_begin(Drains *drains, VarlinkCall *call, json_t *parameters) {
@@ -244,7 +244,7 @@ void drain_answer_begin(Drains *drains, VarlinkCall *call, json_t *parameters) {
   drains->drain = drain;
   say_started(drain);
   cordon_for_drain(drains->node, drain->by);
-  /* Records are written in the order in which they are queued: the cordon is there before. */
+  /* Records are written in the order in which they are queued, so the cordon's comes first. */
   save_and(drain, call, on_begun);
 }
 
@@ -285,8 +285,7 @@ void drain_answer_abort(Drains *drains, VarlinkCall *call) {
     drain->revision++;
     log_message(LOG_NOTICE, NAMES_MESSAGE_DRAIN_STOPPING,
                 (const LogField[]){{NAMES_FIELD_DRAIN_ID, drain->id}}, 1,
-                "the drain of this node is aborted by %s: no more moves are started, those under way go on",
-                drain->aborted_by);
+                "drain aborted by %s: no more migrations start, those under way continue", drain->aborted_by);
     drain_abort_jobs(drain);
     drain_step_soon(drain);
   }

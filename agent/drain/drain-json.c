@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A drain as JSON: as the interface shows it, and as its record keeps it.
+/* A drain as JSON: for clients, and for its record.
  *
- * The record of a drain that is under way has no more than what was asked for: the rest is found again, from the jobs and
- * from libvirtd. Of one that is over it has what came of each domain, since its jobs are not kept for ever. */
+ * While a drain is in progress its record has only what was requested: jobs and libvirtd tell the rest. Once it is over the
+ * record has the outcome for each domain as well, since jobs are not kept forever. */
 #include "agent/drain/drain-private.h"
 
 #include "agent/base/clock.h"
@@ -86,7 +86,7 @@ static json_t *refusals_to_json(const Drain *drain, const DrainGuest *guest) {
   return array;
 }
 
-/* What a job that waits, waits for. */
+/* For a waiting job, including what it waits for. */
 static void describe_job(const Drain *drain, const DrainGuest *guest, const Job *job, json_t *object) {
   set_string(object, "target", job->target_name ? job->target_name : job->target_uri);
   set_string(object, "phase", mig_phase_name(job->phase));
@@ -132,7 +132,7 @@ json_t *drain_guests_to_json(const Drain *drain, uint64_t after) {
 
 /* --- the record --- */
 
-/* Only what was given; policy_to_json() has every key. */
+/* Only the keys that were given; policy_to_json() has all of them. */
 static json_t *over_to_json(const MigPolicy *policy) {
   json_t *all = policy_to_json(policy), *given = json_object();
 
@@ -146,14 +146,14 @@ static json_t *over_to_json(const MigPolicy *policy) {
   return given;
 }
 
-/* What the record has besides takes less than a quarter of it, for targets have limits (drain-calls.c). */
+/* The rest of the record takes less than a quarter of it: drain-calls.c limits the targets. */
 #define GUESTS_BYTES_MAX (STORE_RECORD_BYTES_MAX / 4 * 3)
 
 static bool fits(json_t *guests) {
   return json_dumpb(guests, NULL, 0, JSON_COMPACT) <= GUESTS_BYTES_MAX;
 }
 
-/* Without these members: a copy. */
+/* A copy without these members. */
 static json_t *guests_without(json_t *guests, const char *const *keys, size_t n) {
   json_t *array = json_array(), *guest;
   size_t i;
@@ -168,8 +168,8 @@ static json_t *guests_without(json_t *guests, const char *const *keys, size_t n)
   return array;
 }
 
-/* Thousands of guests that could not move, each with the reasons of dozens of targets, would be more than is kept. Then those
- * reasons go, then all words, and in the end the guests: that the drain is over, and how, stays. */
+/* Thousands of guests that cannot be migrated, each with findings for dozens of targets, do not fit into a record. Then the
+ * findings are dropped first, then messages and targets, and finally the guests. The outcome of the drain is always kept. */
 static json_t *guests_that_fit(json_t *guests) {
   static const char *const spare[] = {"refusals", "message", "target"};
 
@@ -238,7 +238,7 @@ static void read_final_guests(Drain *drain, json_t *array) {
   }
 }
 
-/* Everybody may write anything into a file: what is not whole is refused as a whole. */
+/* A file may contain anything: an incomplete record is rejected as a whole. */
 static bool read_all(Drain *drain, json_t *object, GError **error) {
   const char *id = json_string_value(json_object_get(object, "id"));
   int state =
@@ -249,12 +249,13 @@ static bool read_all(Drain *drain, json_t *object, GError **error) {
   drain->by = get_string(object, "by");
   read_targets(drain, json_object_get(object, "targets"));
   if (!id || strlen(id) != JOB_ID_SIZE - 1 || state < 0 || !drain->by || drain->targets->len == 0) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it lacks its id, its state or its targets");
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
+                "its id, state, caller or targets are missing or invalid");
     return false;
   }
   if (!policy_from_json(json_object_get(object, "policy"), &drain->asked.over, &key, message,
                         sizeof message)) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "its policy's %s is bad: %s", key, message);
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s in its policy is invalid: %s", key, message);
     return false;
   }
   g_strlcpy(drain->id, id, sizeof drain->id);
@@ -265,11 +266,11 @@ static bool read_all(Drain *drain, json_t *object, GError **error) {
   drain->aborter = caller_from_json(json_object_get(object, "aborter"));
   drain->aborted_by = get_string(object, "aborted_by");
   if (!drain->aborted_by && drain->state == DRAIN_STOPPING)
-    drain->aborted_by = g_strdup("somebody");
+    drain->aborted_by = g_strdup("an unknown caller");
   drain->asked.policy_name = get_string(object, "policy_name");
   drain->started_usec = (int64_t)json_integer_value(json_object_get(object, "started_usec_realtime"));
   drain->finished_usec = (int64_t)json_integer_value(json_object_get(object, "finished_usec_realtime"));
-  /* Nothing is known of any domain any more. */
+  /* What was known about the domains is lost. */
   if (drain->state == DRAIN_MOVING)
     drain->state = DRAIN_CHECKING;
   if (drain_is_over(drain))

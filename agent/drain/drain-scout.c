@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a drain asks: which domains there are, where each of them can go, what its move would take.
+/* The questions of a drain: which domains are there, where can each of them go, how long would its migration take?
  *
- * Theory of Operation. Nothing is asked on the main loop: checks are the agent's own (checker.c), the rest are local_calls on
- * threads of the drain's. Of each kind only a few are under way, for others ask as well. A target that does not answer is not
- * asked again for a while: its silence costs each time. What answers mean is judged on the main loop, where the configuration is.
+ * Theory of Operation. No question blocks the main loop: checks run in the survey pool (libvirtd/survey-pool.c), everything
+ * else is a LocalCall on the drain's own threads. Only a few of each kind run at a time, since others ask too. A target that
+ * does not answer is left alone for a while, since each attempt costs a timeout. The answers are judged on the main loop,
+ * where the configuration is.
  *
- * Guests are measured, for the forecast, once all have been checked and while they wait: nobody waits for that. */
+ * Guests are measured for the forecast once all have been checked, while they wait anyway. */
 #include "agent/drain/drain-private.h"
 
 #include "agent/base/clock.h"
@@ -17,24 +18,24 @@
 #define CHECKS_MAX 4
 #define THREADS    4
 
-/* How often the domains are listed, and how soon at the earliest after a change. */
+/* How often the domains are listed, and the shortest time between two lists. */
 #define LIST_INTERVAL_MS 5000
 #define LIST_PAUSE_MS    200
 
 /* How long a target that did not answer is left alone. */
 #define AWAY_MS 10000
 
-/* How soon a domain is asked about again that libvirtd could not tell of. */
+/* The time until the next attempt after a failed question. */
 #define RETRY_MS 2000
 
 #define PROBE_S 1
 
-/* --- local_calls --- */
+/* --- local calls --- */
 
 typedef struct ScoutTask {
   char *uuid;
-  GPtrArray *active; /* of a list */
-  MigProbe probe;    /* of a measurement */
+  GPtrArray *active; /* for a list */
+  MigProbe probe;    /* for a measurement */
 } ScoutTask;
 
 static void task_free(gpointer data) {
@@ -62,12 +63,12 @@ static bool run_measure(MigDriver *driver, MigConn *conn, gpointer data, GError 
   return true;
 }
 
-/* Who asked. The drain may be over, or be gone, when the answer comes: so it is found by its id. */
+/* Who asked. The drain may be over, or freed, when the answer comes, so it is looked up by its id. */
 typedef struct ScoutCaller {
   Drains *drains;
   char drain_id[JOB_ID_SIZE];
   char uuid[MIG_UUID_STRING_SIZE];
-  size_t target; /* of a check */
+  size_t target; /* for a check */
 } ScoutCaller;
 
 static ScoutCaller *caller_for(const Drain *drain, const DrainGuest *guest) {
@@ -80,14 +81,14 @@ static ScoutCaller *caller_for(const Drain *drain, const DrainGuest *guest) {
   return caller;
 }
 
-/* NULL: nobody wants the answer any more. */
+/* NULL: the answer is no longer needed. */
 static Drain *drain_of(const ScoutCaller *caller) {
   Drain *drain = caller->drains->drain;
 
   return drain && !drain_is_over(drain) && strcmp(drain->id, caller->drain_id) == 0 ? drain : NULL;
 }
 
-/* --- which domains there are --- */
+/* --- the list of domains --- */
 
 static gint compare_names(gconstpointer a, gconstpointer b) {
   return strcmp((*(MigActiveDomain *const *)a)->name, (*(MigActiveDomain *const *)b)->name);
@@ -102,8 +103,9 @@ static void note_gone(Drain *drain, GHashTable *active) {
         guest->sending || g_hash_table_contains(active, guest->uuid))
       continue;
     guest->gone_ms = drain->list_begun_ms;
-    drain_set_guest(drain, guest, DRAIN_GUEST_GONE,
-                    g_strdup("it does not run here any more: it ended, or somebody else moved it"));
+    drain_set_guest(
+        drain, guest, DRAIN_GUEST_GONE,
+        g_strdup("no longer running on this node: it was shut down, or somebody else migrated it"));
   }
 }
 
@@ -149,7 +151,7 @@ static void ask_for_list(Drain *drain, uint64_t now_ms) {
   local_calls_run(drain->local_calls, &call, on_list, caller_for(drain, NULL));
 }
 
-/* Where nothing else is left, it is all that the end waits for. */
+/* If no guest is unfinished, the end of the drain waits only for a list. */
 static bool wants_list(const Drain *drain, uint64_t now_ms) {
   return !drain->listing && (now_ms >= drain->list_due_ms || !drain_has_unfinished(drain)) &&
          (!drain->listed || now_ms >= drain->list_begun_ms + LIST_PAUSE_MS);
@@ -157,7 +159,7 @@ static bool wants_list(const Drain *drain, uint64_t now_ms) {
 
 /* --- where a domain can go --- */
 
-/* False: a policy that was asked for by name is there no more. */
+/* False: the configuration no longer has the policy that was requested by name. */
 static bool resolve_goals(Drain *drain, DrainGuest *guest, const MigDomainFacts *facts) {
   const Config *config = drain->drains->config;
   const ConfigPolicy *named = config_find_policy(config, drain->asked.policy_name);
@@ -175,13 +177,13 @@ static bool resolve_goals(Drain *drain, DrainGuest *guest, const MigDomainFacts 
 static json_t *blockers_to_json(const MigCheckReport *report) {
   json_t *array = check_report_to_json(report);
 
-  /* They come first. */
+  /* Blockers come first. */
   while (json_array_size(array) > report->blockers)
     json_array_remove(array, json_array_size(array) - 1);
   return array;
 }
 
-/* Guests that are on the way may not be in its number yet. */
+/* The target's number may not include guests that are on their way there. */
 static void note_room(Drain *drain, size_t index, uint64_t free_bytes) {
   DrainTarget *target = drain->targets->pdata[index];
 
@@ -261,17 +263,17 @@ static void conclude(Drain *drain, DrainGuest *guest) {
     return;
   }
   if (was_tried(drain, guest))
-    /* Its message tells what came of the last try. */
+    /* Its message already has the outcome of the last attempt. */
     drain_set_guest(drain, guest, DRAIN_GUEST_LEFT, g_strdup(guest->message));
   else
     drain_set_guest(drain, guest, DRAIN_GUEST_CANNOT_MOVE, describe_refusals(drain, guest));
   say_stays(drain, guest);
 }
 
-/* It is asked again, but not for ever: what a libvirtd cannot tell of for so long, it cannot move either. */
+/* Retries, but not forever: a libvirtd that cannot describe a domain for so long cannot migrate it either. */
 static void note_untold(Drain *drain, DrainGuest *guest, const GError *error) {
   uint64_t now_ms = clock_now_ms(), limit_ms = drain->drains->config->unschedulable_timeout_ms;
-  char *message = g_strdup_printf("this node's libvirtd cannot tell of it: %s", error->message);
+  char *message = g_strdup_printf("it could not be checked: %s", error->message);
 
   if (guest->failed_ms == 0)
     guest->failed_ms = now_ms;
@@ -284,7 +286,7 @@ static void note_untold(Drain *drain, DrainGuest *guest, const GError *error) {
   say_stays(drain, guest);
 }
 
-/* All targets have been asked. */
+/* All targets have answered. */
 static void take_check(Drain *drain, DrainGuest *guest) {
   g_autoptr(GError) error = g_steal_pointer(&guest->check_error);
 
@@ -293,7 +295,7 @@ static void take_check(Drain *drain, DrainGuest *guest) {
   guest->checked = true;
   if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {
     guest->gone_ms = clock_now_ms();
-    drain_set_guest(drain, guest, DRAIN_GUEST_GONE, g_strdup("it is not on this node any more"));
+    drain_set_guest(drain, guest, DRAIN_GUEST_GONE, g_strdup("no longer on this node"));
   } else if (error) {
     note_untold(drain, guest, error);
   } else {
@@ -320,15 +322,15 @@ static void on_check(const MigCheckInput *input, const GError *error, gpointer u
       judge(drain, guest, caller->target, input);
     else if (!guest->check_error)
       guest->check_error =
-          g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID,
-                      "the policy %s is not in the configuration any more", drain->asked.policy_name);
+          g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_INVALID, "policy %s is no longer in the configuration",
+                      drain->asked.policy_name);
   }
   if (--guest->asked == 0)
     take_check(drain, guest);
   drain_step_soon(drain);
 }
 
-/* At least one is asked, for what the domain itself is. */
+/* At least one target is asked, since the check also covers the domain itself. */
 static bool is_worth_asking(const Drain *drain, size_t index, bool all_away, uint64_t now_ms) {
   const DrainTarget *target = drain->targets->pdata[index];
 
@@ -340,7 +342,7 @@ static void ask_for_check(Drain *drain, DrainGuest *guest, uint64_t now_ms) {
 
   for (guint i = 0; i < drain->targets->len; i++)
     all_away = all_away && now_ms < ((const DrainTarget *)drain->targets->pdata[i])->away_until_ms;
-  /* Counted before the first one is asked: an answer may come at once. */
+  /* Counted before the first question: its answer may come at once. */
   for (guint i = 0; i < drain->targets->len; i++)
     guest->asked += is_worth_asking(drain, i, all_away, now_ms);
   drain->checks += guest->asked;
@@ -362,7 +364,7 @@ static bool wants_check(const DrainGuest *guest, uint64_t now_ms) {
   return guest->state == DRAIN_GUEST_CHECKING && guest->asked == 0 && now_ms >= guest->due_ms;
 }
 
-/* --- what its move would take --- */
+/* --- how long its migration would take --- */
 
 static void on_measurement(gpointer data, const GError *error, gpointer user_data) {
   g_autofree ScoutCaller *caller = user_data;
@@ -394,12 +396,12 @@ static bool wants_measurement(const Drain *drain, const DrainGuest *guest) {
          !guest->measured;
 }
 
-/* --- all of it --- */
+/* --- all questions --- */
 
 void drain_ask(Drain *drain) {
   uint64_t now_ms = clock_now_ms();
 
-  /* Nothing can be asked of a libvirtd that is away; it says so itself, and is waited for. */
+  /* An unreachable libvirtd cannot answer. The journal has it, and the drain waits. */
   if (!hypervisor_get_state(drain->drains->mover->hypervisor)->reachable)
     return;
   if (wants_list(drain, now_ms))
@@ -407,7 +409,7 @@ void drain_ask(Drain *drain) {
   for (guint i = 0; i < drain->guests->len && drain->checks < CHECKS_MAX; i++)
     if (wants_check(drain->guests->pdata[i], now_ms))
       ask_for_check(drain, drain->guests->pdata[i], now_ms);
-  /* A thread is left for the list. */
+  /* One thread stays free for the list. */
   for (guint i = 0; i < drain->guests->len && drain->measurements < THREADS - 1; i++)
     if (wants_measurement(drain, drain->guests->pdata[i]))
       ask_for_measurement(drain, drain->guests->pdata[i]);

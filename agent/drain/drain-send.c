@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A drain's jobs: who is sent where now, and what follows when a job is over. */
+/* A drain's jobs: which guest is sent where now, and what follows when its job is over. */
 #include "agent/drain/drain-private.h"
 
 #include "agent/base/clock.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* After a fault of this node. */
+/* The time until the next check after a problem of this node. */
 #define AGAIN_MS 2000
 
 #define NO_TARGET SIZE_MAX
@@ -62,7 +62,7 @@ static void give_up_target(Drain *drain, size_t index, const char *why) {
   }
 }
 
-/* To be looked at anew, for much may have changed since the last time. */
+/* The last check may be outdated by now. */
 static void check_again(Drain *drain, DrainGuest *guest, char *message, uint64_t after_ms) {
   guest->due_ms = clock_now_ms() + after_ms;
   drain_set_guest(drain, guest, DRAIN_GUEST_CHECKING, message);
@@ -107,7 +107,7 @@ void drain_note_job_over(Drain *drain, DrainGuest *guest, const Job *job) {
   }
 }
 
-/* Somebody else's job for a domain is as good as one of the drain's. */
+/* A job that somebody else started for the domain serves the drain as well. */
 static void follow_foreign_job(Drain *drain, DrainGuest *guest) {
   const Job *job = job_table_find_active(drain->drains->jobs->table, guest->uuid);
 
@@ -130,19 +130,19 @@ void drain_follow_jobs(Drain *drain) {
     job = job_table_find_id(drain->drains->jobs->table, guest->job_id);
     if (!job)
       leave(drain, guest,
-            g_strdup("what came of its move is not known: its job is kept no more (KeepFinished=)"));
+            g_strdup("the outcome of its migration is unknown: its job is no longer kept (KeepFinished=)"));
     else if (job_is_final(job))
       drain_note_job_over(drain, guest, job);
   }
 }
 
-/* --- who is sent --- */
+/* --- the next guests to send --- */
 
-/* What the drain's jobs take of the limits. */
+/* How much of the limits the drain's jobs use. */
 typedef struct Load {
-  unsigned running;     /* or with nothing in the way but their turn */
-  unsigned *to_targets; /* likewise, for each target */
-  bool *held;           /* the queue holds all that go there */
+  unsigned running;     /* or waiting for nothing but their turn */
+  unsigned *to_targets; /* likewise, per target */
+  bool *held;           /* the queue holds all jobs to it */
 } Load;
 
 static void weigh(const Drain *drain, Load *load) {
@@ -184,7 +184,7 @@ static void fill_targets(const Drain *drain, const Load *load, MigDrainTarget *r
   }
 }
 
-/* Of the links to the targets the fastest: all guests by the same measure. */
+/* The fastest of the links to the targets, so that all guests are compared by the same link. */
 static MigLinkFacts best_link(const Drain *drain) {
   MigLinkFacts best = {0};
 
@@ -234,7 +234,8 @@ static void on_accepted(Job *job, const GError *error, gpointer user_data) {
     return;
   }
   guest->job_id[0] = '\0';
-  check_again(drain, guest, g_strdup_printf("its job is not on stable storage: %s", error->message),
+  check_again(drain, guest,
+              g_strdup_printf("its job could not be written to stable storage: %s", error->message),
               AGAIN_MS);
 }
 
@@ -291,7 +292,7 @@ void drain_send(Drain *drain) {
          mig_drain_choose(guests, drain->guests->len, targets, drain->targets->len, &choice)) {
     DrainGuest *guest = drain->guests->pdata[choice.guest];
 
-    /* It is being measured, for a second. Nobody passes it meanwhile: that would not be the order. */
+    /* Its measurement takes a second. Sending another guest meanwhile would break the order. */
     if (guest->measuring)
       return;
     send(drain, guest, choice.target);
@@ -304,7 +305,7 @@ void drain_send(Drain *drain) {
   }
 }
 
-/* --- a restart, and an end --- */
+/* --- a restart, and an abort --- */
 
 void drain_adopt_jobs(Drain *drain) {
   const GPtrArray *all = job_table_all(drain->drains->jobs->table);
@@ -330,7 +331,7 @@ void drain_adopt_jobs(Drain *drain) {
 }
 
 void drain_abort_jobs(Drain *drain) {
-  g_autofree char *why = g_strdup_printf("on request of %s", drain->aborted_by);
+  g_autofree char *why = g_strdup_printf("at the request of %s", drain->aborted_by);
 
   for (guint i = 0; i < drain->guests->len; i++) {
     const DrainGuest *guest = drain->guests->pdata[i];

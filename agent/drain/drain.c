@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Emptying this node.
+/* Draining this node.
  *
- * Theory of Operation. A drain is a record (which targets, which goals, was it aborted) and a step. The step is made some
- * times a second, and soon after whatever may have changed something: it looks at the jobs of the drain, asks libvirtd
- * for what it does not know (drain-scout.c), sends who can go (drain-send.c; who and where to is core/drain.c's), and
- * ends the drain when nothing is left to do. It makes the same of the same state whoever calls it, so a drain that was
- * killed needs no more than its record and its jobs, each of which has the drain's id, to go on.
+ * Theory of Operation. A drain is a record (targets, goals, whether it was aborted) and a step. The step runs several times
+ * a second, and soon after anything that may have changed something. It looks at the drain's jobs, asks libvirtd for what
+ * it does not know (drain-scout.c), starts the migrations that can run (drain-send.c; core/drain.c decides which guest
+ * goes where), and ends the drain when nothing is left to do. Its outcome depends on the state alone, not on the caller.
+ * So after a crash a drain needs only its record and its jobs to resume: each job has the drain's id.
  *
- * No more jobs are made than can run: the rest waits here and not in the queue, so that order and target are chosen by what
- * is known then. A job that the queue holds for a condition takes no place.
+ * The drain creates no more jobs than can run. The other guests wait here, not in the queue, so that order and target are
+ * chosen as late as possible. A job that the queue holds for a condition does not count.
  *
- * The domains are listed again every few seconds, when libvirtd tells of a change, and before the end: a drain is over when
- * a list that was begun after the last change has nothing new. */
+ * The domains are listed every few seconds, when libvirtd reports a change, and before the end: a drain is over when a list
+ * that was requested after the last change shows nothing new. */
 #include "agent/drain/drain-private.h"
 
 #include "agent/base/clock.h"
@@ -170,7 +170,7 @@ static void set_state(Drain *drain, DrainState state) {
   drain->revision++;
 }
 
-/* All that were found at first have been looked at, or cannot be for now. */
+/* Every guest on the first list has been checked, or could not be for now. */
 static bool is_surveyed(const Drain *drain) {
   if (!drain->listed)
     return false;
@@ -183,14 +183,14 @@ static bool is_surveyed(const Drain *drain) {
   return true;
 }
 
-/* Those that were not sent stay, whatever they waited for. */
+/* After an abort: guests that were not sent stay, whatever they waited for. */
 static void leave_the_rest(Drain *drain) {
   for (guint i = 0; i < drain->guests->len; i++) {
     DrainGuest *guest = drain->guests->pdata[i];
 
     if (guest->state == DRAIN_GUEST_CHECKING || (guest->state == DRAIN_GUEST_WAITING && !guest->sending))
       drain_set_guest(drain, guest, DRAIN_GUEST_LEFT,
-                      g_strdup("the drain was aborted before its move began"));
+                      g_strdup("the drain was aborted before its migration started"));
   }
 }
 
@@ -225,9 +225,9 @@ static void finish(Drain *drain) {
   log_message(
       stay > 0 ? LOG_WARNING : LOG_NOTICE, NAMES_MESSAGE_DRAIN_ENDED,
       (const LogField[]){{NAMES_FIELD_DRAIN_ID, drain->id}}, 1,
-      "the drain of this node %s: %u domains moved, %u cannot move, %u left here, %u gone; the node stays "
-      "cordoned",
-      aborted ? "was aborted" : "is over", counts[DRAIN_GUEST_MOVED], counts[DRAIN_GUEST_CANNOT_MOVE],
+      "the drain of this node %s: %u domains migrated, %u cannot be migrated, %u left behind, %u gone; the "
+      "node stays cordoned",
+      aborted ? "was aborted" : "has finished", counts[DRAIN_GUEST_MOVED], counts[DRAIN_GUEST_CANNOT_MOVE],
       counts[DRAIN_GUEST_LEFT], counts[DRAIN_GUEST_GONE]);
   mover_status_changed(drain->drains->mover);
 }
@@ -235,7 +235,7 @@ static void finish(Drain *drain) {
 void drain_step(Drain *drain) {
   if (drain_is_over(drain) || drain->stepping || !drain_has_begun(drain))
     return;
-  /* What is done here tells of jobs that change, which asks for a step. */
+  /* What happens here changes jobs, and their observer would call for another step. */
   drain->stepping = true;
   drain_follow_jobs(drain);
   if (drain->state == DRAIN_STOPPING)
@@ -281,8 +281,8 @@ void drain_read(Drains *drains, json_t *record, const GError *error) {
     log_message(
         LOG_ERR, NAMES_MESSAGE_STORE_DAMAGED, (const LogField[]){{NAMES_FIELD_PATH, DRAIN_RECORD_ID ".json"}},
         1,
-        "the record of the drain cannot be read (%s): if one was under way it does not go on; those of its "
-        "moves that were begun do. Start it again: handoffctl drain",
+        "cannot read the record of the drain (%s): if a drain was in progress, it does not resume, but the "
+        "migrations it had started continue. To drain the node, run handoffctl drain again",
         error ? error->message : bad->message);
 }
 
@@ -292,7 +292,7 @@ void drain_resume(Drains *drains) {
   if (!drain || drain_is_over(drain))
     return;
   log_message(LOG_NOTICE, NAMES_MESSAGE_DRAIN_RESUMED, (const LogField[]){{NAMES_FIELD_DRAIN_ID, drain->id}},
-              1, "the drain of this node goes on");
+              1, "resuming the drain of this node");
   drain_adopt_jobs(drain);
   if (drain->state == DRAIN_STOPPING)
     drain_abort_jobs(drain);
@@ -314,7 +314,7 @@ void drain_on_job(Job *job, JobChange change, gpointer user_data) {
   if (!guest || strcmp(guest->job_id, job->id) != 0)
     return;
   guest->revision = ++drain->revision;
-  /* Now: it may be forgotten before the next step. */
+  /* Now: the job may be dropped from the table before the next step. */
   if (guest->state == DRAIN_GUEST_MOVING && job_is_final(job))
     drain_note_job_over(drain, guest, job);
   if (change == JOB_CHANGE_STATE)

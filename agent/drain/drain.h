@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Emptying this node: what the rest of the agent has to do with it. */
+/* Draining this node: what the rest of the agent sees of it. */
 #pragma once
 
 #include "agent/job/jobs.h"
@@ -11,32 +11,32 @@
 
 typedef struct Drains Drains;
 
-/* The one of this agent: under way, or the last one. */
+/* The agent has at most one: the one in progress, or the last. */
 typedef struct Drain Drain;
 
-/* Takes the record that was read at the start. One that cannot be read is said, and the drain is over; the node stays
+/* Takes the record that was read at startup. If it cannot be read, that is logged and the drain is over; the node stays
  * cordoned. */
 void drain_read(Drains *drains, json_t *record, const GError *error);
 
-/* Goes on with what was read, once the jobs are there. */
+/* Resumes the drain that was read. Call it once the jobs are loaded. */
 void drain_resume(Drains *drains);
 
-/* NULL is fine. Questions that are under way are left to themselves. */
+/* NULL is fine. Answers to outstanding questions are dropped. */
 void drain_free(Drain *drain);
 
-/* Some times a second. */
+/* Call it several times a second. */
 void drain_tick(Drains *drains);
 
-/* Observes jobs; `drains` is Drains. */
+/* A JobObserverFunc; `drains` is Drains. */
 void drain_on_job(Job *job, JobChange change, gpointer drains);
 
 /* A domain may have started or stopped. */
 void drain_handle_event(Drains *drains, const MigVirtEvent *event);
 
-/* Is one under way? */
+/* Is a drain in progress? */
 bool drain_is_active(const Drains *drains);
 
-/* The interface's type DrainStatus, or NULL: there is none. */
+/* The interface's type DrainStatus; NULL if there was no drain. */
 json_t *drain_to_json(const Drains *drains);
 
 /* Answer Drain, WatchDrain and AbortDrain. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a drain works with. Main thread only. */
+/* The drain and what it works with. Main thread only. */
 #pragma once
 
 #include "agent/drain/drain.h"
@@ -13,5 +13,5 @@ struct Drains {
   Node *node;
   const Config *config;
   SurveyPool *surveys;
-  Drain *drain; /* the one under way, or the last; NULL: there was none */
+  Drain *drain; /* the one in progress, or the last; NULL: there was none */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Abort: the end of a job. */
+/* Abort: ends a job, with the guest at the source. */
 #include "agent/method/methods.h"
 
 #include "agent/request/reply.h"

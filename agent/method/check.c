@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Check: can this domain move to that target? */
+/* Check: can this domain be migrated to that target? */
 #include "agent/method/methods.h"
 
 #include "agent/job/jobjson.h"
@@ -24,7 +24,7 @@ static void check_free(Check *check) {
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Check, check_free)
 
-/* What Start would refuse is a finding here. */
+/* What Start would refuse (a busy domain, a cordon) is a finding here. */
 static void on_asked(const MigCheckInput *answers, const GError *error, gpointer user_data) {
   g_autoptr(Check) check = user_data;
   const Methods *methods = check->methods;
@@ -52,7 +52,7 @@ static void on_asked(const MigCheckInput *answers, const GError *error, gpointer
                      false);
 }
 
-/* Those who may only read have the agent connect to where its configuration says, and to nowhere else. */
+/* Callers who may only read can make the agent connect only to targets of its configuration. */
 static bool may_ask(const Methods *methods, VarlinkCall *call, const TargetParam *target) {
   if (target->name || access_allowed(varlink_call_get_peer(call), "io.handoffd.Agent.Start",
                                      methods->config->public_read, methods->requests->group_gid))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Complete: a migration is ended by force, by a pause or post-copy. */
+/* Complete: forces a migration to its switchover, by a pause or by post-copy. */
 #include "agent/method/methods.h"
 
 #include "agent/request/reply.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Cordon and Uncordon: whether the node takes new work. */
+/* Cordon and Uncordon: does this node take new work? */
 #include "agent/method/methods.h"
 
 #include "agent/node/cordon.h"

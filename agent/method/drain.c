@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Drain, WatchDrain and AbortDrain: the node is emptied. */
+/* Drain, WatchDrain and AbortDrain: forwarded to drain/drain-calls.c, which answers them. */
 #include "agent/method/methods.h"
 
 #include "agent/drain/drain.h"

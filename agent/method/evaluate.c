@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Evaluate: what the next start of domains would change. */
+/* Evaluate: what would the next start of a domain change? Forwarded to node/evaluate.c, which answers it. */
 #include "agent/method/methods.h"
 
 #include "agent/node/evaluate.h"

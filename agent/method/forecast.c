@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Forecast: how a migration would go, before anything moves. */
+/* Forecast: how would a migration go? Nothing is migrated. */
 #include "agent/method/methods.h"
 
 #include "agent/job/jobjson.h"
@@ -51,7 +51,7 @@ static json_t *outlook_to_json(const Outlook *outlook, const MigDomainFacts *fac
   return object;
 }
 
-/* Alone it would have all of MaxBandwidth=. */
+/* The forecast assumes that no other migration shares MaxBandwidth=. */
 static void take_policy(Outlook *outlook, const MigPolicy *policy) {
   uint64_t max = outlook->methods->config->max_bandwidth_bytes_per_s;
   uint64_t own = mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
@@ -90,14 +90,14 @@ static void on_measured(const LookupAnswer *answer, const GError *error, gpointe
   if (answer->probe.curve.n == 0) {
     reply_error(outlook->call, "NotMeasurable",
                 json_pack("{ss ss}", "domain", answer->facts.name, "message",
-                          "it does not run, or is on the move already"));
+                          "the domain is not running, or is already being migrated"));
     return;
   }
   mig_plan(&answer->probe, answer->facts.memory_bytes, &outlook->link, &outlook->policy, &plan);
   varlink_call_reply(outlook->call, outlook_to_json(outlook, &answer->facts, &plan), false);
 }
 
-/* Could a policy that chooses the domain give a bandwidth? Measuring takes seconds: what can be refused before it is. */
+/* Could a policy that matches the domain set a bandwidth? If not, the call is refused before a measurement of seconds. */
 static bool may_match_bandwidth(const Config *config) {
   for (guint i = 0; i < config->policies->len; i++) {
     const ConfigPolicy *policy = config->policies->pdata[i];

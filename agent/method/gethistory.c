@@ -43,7 +43,7 @@ void methods_get_history(VarlinkCall *call, json_t *parameters, gpointer user_da
   question = g_new0(HistoryCall, 1);
   *question = (HistoryCall){methods, varlink_call_ref(call)};
   if (!recorder_get(methods->jobs, job, on_samples, question, question_free)) {
-    /* More wait for the disk than there may be connections of one user: it hangs. */
+    /* More calls wait for the disk than one user may have connections: the disk hangs. */
     reply_error(call, "TooManyConnections", json_pack("{si}", "limit", HISTORY_READS_MAX));
     question_free(question);
   }

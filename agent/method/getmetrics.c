@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetMetrics: what this process has counted, as Prometheus reads it. */
+/* GetMetrics: the metrics in Prometheus's text format. */
 #include "agent/method/methods.h"
 
 #include "agent/request/reply.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetNode: how this node stands. */
+/* GetNode: the state of this node. */
 #include "agent/method/methods.h"
 
 #include "agent/job/jobjson.h"
@@ -27,7 +27,7 @@ static json_t *config_targets(const Config *config) {
   return targets;
 }
 
-/* Leases that wait for what is to come are in no queue. */
+/* Leases whose domain has not come yet are pending, but not in the queue. */
 static unsigned count_leases(const Methods *methods) {
   const GPtrArray *all = job_table_all(methods->jobs->table);
   unsigned n = 0;

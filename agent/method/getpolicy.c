@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GetPolicy: the goals that a move would have, and where each of them comes from. */
+/* GetPolicy: the goals that a migration would have, and where each of them comes from. */
 #include "agent/method/methods.h"
 
 #include "agent/request/params.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* List: the jobs, or those that are asked for. */
+/* List: all jobs, or those of a domain or in certain phases. */
 #include "agent/method/methods.h"
 
 #include "agent/request/reply.h"

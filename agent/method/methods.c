@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The methods of io.handoffd.Agent: from a call's parameters to the agent's doing, and back to a reply. What is
- * not in the table is not served yet, and answers MethodNotImplemented. */
+/* The table of the methods of io.handoffd.Agent, and who may call them. A method of the interface that is not in the table
+ * answers MethodNotImplemented. */
 #include "agent/method/methods.h"
 
 #include "agent/base/clock.h"
@@ -44,14 +44,14 @@ static const VarlinkMethod table[] = {
     {"Evaluate", methods_evaluate, false},
 };
 
-/* The journal's message of a refusal, unless there were many. */
+/* Logs a denied call, unless there were many. */
 static void tell_denial(Methods *methods, const VarlinkPeer *peer, const char *method) {
   unsigned untold;
   bool tell = denials_note(methods->requests->denials, peer->uid, clock_now_ms(), &untold);
 
   if (untold > 0)
     log_message(LOG_NOTICE, NAMES_MESSAGE_ACCESS_DENIED, NULL, 0,
-                "%u more calls were refused to users who may not make them; not each is told", untold);
+                "denied %u more calls by unauthorized users, not logged one by one", untold);
   if (!tell)
     return;
 
@@ -61,7 +61,7 @@ static void tell_denial(Methods *methods, const VarlinkPeer *peer, const char *m
       {NAMES_FIELD_METHOD, method}, {NAMES_FIELD_PEER_UID, uid}, {NAMES_FIELD_PEER_PID, pid}};
 
   log_message(LOG_NOTICE, NAMES_MESSAGE_ACCESS_DENIED, fields, G_N_ELEMENTS(fields),
-              "uid %s (pid %s) may not call %s: it is neither root nor in the group %s", uid, pid, method,
+              "uid %s (pid %s) may not call %s: neither root nor in group %s", uid, pid, method,
               methods->config->group);
 }
 

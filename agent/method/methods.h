@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The methods of io.handoffd.Agent: each has a file of its name, but for Uncordon and Release, which stand with what they undo. */
+/* The methods of io.handoffd.Agent. Each has a file of its own name, with these exceptions: Uncordon and Release are in the files
+ * of the methods they undo, and WatchDrain and AbortDrain are in drain.c. */
 #pragma once
 
 #include "agent/drain/drains.h"
 #include "agent/libvirtd/lookup.h"
 #include "agent/libvirtd/survey-pool.h"
 
-/* What they work with. Main thread only. */
+/* What the methods work with. Main thread only. */
 typedef struct Methods {
   Jobs *jobs;
   Mover *mover;
@@ -18,7 +19,7 @@ typedef struct Methods {
   SurveyPool *surveys;
 } Methods;
 
-/* Serves the interface on the agent's server. */
+/* Adds the interface to the agent's server. */
 bool methods_register(Methods *methods, GError **error);
 
 void methods_abort(VarlinkCall *call, json_t *parameters, gpointer user_data);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prepare and Release: a place for a domain that is to come, and giving it back.
+/* Prepare and Release: a lease for an expected domain, and its return.
  *
- * Theory of Operation. What can be said at once is said at once. Then a call asks the source's libvirtd for the domain,
- * and this node's for what it has of what the domain needs; nothing is decided there. The decision is the main thread's, in
- * one piece: what is set aside for others, and how many are awaited, is as it is at that moment, so that two calls cannot be
- * given the same place. The lease is a job (incoming.c) from then on.
+ * Theory of Operation. What can be answered at once is answered at once. Then a LocalCall asks the source's libvirtd about the
+ * domain, and this node's about everything that the domain needs. It decides nothing. The main thread decides, in one piece:
+ * it sees the memory reserved for others and the number of expected domains as they are at that moment, so that no two calls
+ * get the same place. From then on the lease is a job (move/incoming.c).
  *
- * Whether a disk is on shared storage the source alone can see. Here it counts as such, unless disks are to be copied and this
- * node has nothing under its name: then it is one of those that are copied. */
+ * Only the source can see whether a disk is on shared storage. Here a disk counts as shared, unless disks are to be copied and
+ * this node has nothing at its path: then it counts as one to copy. */
 #include "agent/method/methods.h"
 
 #include "agent/job/jobjson.h"
@@ -23,10 +23,10 @@
 
 #define TIMEOUT_MAX_S 86400
 
-/* In all: what a client waits for, with some to spare. The first use of an emulator takes seconds of it. */
+/* For the whole survey: less than a client waits. The first use of an emulator takes seconds of it. */
 #define SURVEY_MS 25000
 
-/* What the call has, and brings. */
+/* What the LocalCall is given, and what it returns. */
 typedef struct Visit {
   char *source_uri;
   char *domain;
@@ -133,24 +133,24 @@ static void add_findings(const Methods *methods, Job *job, const MigCheckReport 
 
   job_clear_findings(job);
   if (methods->mover->host_going_down)
-    job_add_finding(job, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN), true, true, "This node goes down.",
-                    "Name another target, or wait until it is up again.");
+    job_add_finding(job, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN), true, true, "This node is shutting down.",
+                    "Choose another target, or wait until this node is up again.");
   if (mig_admit_incoming(incoming, max_incoming, false) != MIG_ADMISSION_START) {
     g_autofree char *seen =
-        g_strdup_printf("%u domains are awaited at this node, or on their way to it, and it takes "
-                        "%u at a time (MaxIncoming=).",
+        g_strdup_printf("%u domains are expected on this node or migrating to it, and it accepts %u at "
+                        "a time (MaxIncoming=).",
                         incoming, max_incoming);
 
     job_add_finding(job, mig_admission_name(MIG_ADMISSION_INCOMING_LIMIT), true, true, seen,
-                    "Wait for one of them, give a lease back, or raise MaxIncoming=.");
+                    "Wait until one of them has arrived, release a lease, or raise MaxIncoming=.");
   }
   for (size_t i = 0; i < report->count; i++) {
     const MigFinding *finding = &report->findings[i];
     g_autofree char *seen = NULL;
 
     if (is_room_code(finding->code) && reserved_bytes > 0)
-      seen = g_strdup_printf("%s (%" PRIu64 " MiB are set aside for domains that are to come.)",
-                             finding->seen, reserved_bytes / MIG_MIB_BYTES);
+      seen = g_strdup_printf("%s (%" PRIu64 " MiB are reserved for expected domains.)", finding->seen,
+                             reserved_bytes / MIG_MIB_BYTES);
     job_add_finding(job, finding->code, finding->blocks, finding->transient, seen ? seen : finding->seen,
                     finding->remedy);
   }
@@ -163,7 +163,7 @@ static bool is_refused(const Job *job) {
   return false;
 }
 
-/* All that the guest writes to, that is to be copied, and that is not here. */
+/* Images for the disks that are to be copied and do not exist here. */
 static void plan_images(Job *job, const Survey *survey) {
   for (size_t i = 0; i < survey->domain.n_disks; i++) {
     const MigDisk *disk = &survey->domain.disks[i];
@@ -221,11 +221,11 @@ static void reply_unavailable(VarlinkCall *call, const char *uri, const GError *
   reply_error(call, "HypervisorUnavailable", json_pack("{ss ss}", "uri", uri, "message", error->message));
 }
 
-/* False: it was answered. */
+/* False: the call was answered. */
 static bool has_facts(Prepare *prepare, const Visit *visit, const GError *error) {
   const char *here = hypervisor_get_uri(prepare->methods->mover->hypervisor);
 
-  /* Which of the two hangs is the thread's to know, and it sits there. */
+  /* Only the thread knows which of the two hangs, and it is stuck in the call. */
   if (g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT)) {
     g_autoptr(GError) late = g_error_new(
         MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
@@ -262,7 +262,7 @@ static bool goals_fit(Prepare *prepare, const Goals *goals) {
     return true;
   reply_error(prepare->call, "InvalidPolicy",
               json_pack("{ss ss}", "key", "copy_disks", "message",
-                        "images that are made (make_disks) are empty: it has to be all"));
+                        "images created by make_disks are empty: copy_disks must be all"));
   return false;
 }
 
@@ -309,7 +309,7 @@ static void on_visited(gpointer task, const GError *error, gpointer user_data) {
   incoming_accept(methods->mover, job, on_ready, g_steal_pointer(&prepare));
 }
 
-/* --- what can be said at once --- */
+/* --- answers without a wait --- */
 
 static bool take_source(Prepare *prepare, json_t *parameters) {
   const char *source = json_string_value(json_object_get(parameters, "source"));
@@ -364,7 +364,7 @@ void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) 
                   &(LocalCall){.run = make_visit,
                                .task = visit,
                                .free_task = visit_free,
-                               /* Beside what a call has anyway. */
+                               /* On top of the timeout that every call has. */
                                .extra_ms = SURVEY_MS - MIN(SURVEY_MS, methods->config->connect_timeout_ms)},
                   on_visited, g_steal_pointer(&prepare));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settle: a caller answers where the guest ran. */
+/* Settle: a caller says whether the guest ran at the target. */
 #include "agent/method/methods.h"
 
 #include "agent/request/reply.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Start: from what a caller asks for to a job on stable storage.
+/* Start: from a request to a job on stable storage.
  *
- * Theory of Operation. What can be said at once is said at once (policy, target, a key that was used before).
- * Then libvirtd is asked for the domain, which takes a while, and the disk for the record, which does as well; in
- * between other calls run. So whatever could have changed meanwhile (the key, the domain's job) is looked at again
- * after the wait, and the job is in the table, and found by its key, before its record is written. A caller that
- * repeats its key while the first call still waits for the disk waits along. */
+ * Theory of Operation. What can be answered at once is answered at once (policy, target, a request key that is known). Then
+ * libvirtd looks up the domain, and the disk takes the record. Both take a while, and other calls run meanwhile. So
+ * everything that may have changed (the key, the domain's job) is checked again after the wait for libvirtd, and the job is
+ * in the table, where its key finds it, before its record is written. A caller that repeats its key while the first call
+ * still waits for the disk waits for it too. */
 #include "agent/method/methods.h"
 
 #include "agent/move/incoming.h"
@@ -19,7 +19,7 @@
 typedef struct Start {
   Methods *methods;
   VarlinkCall *call;
-  bool counted; /* in Agent.starting: no job of it is in the table yet */
+  bool counted; /* in Jobs.starting: its job is not in the table yet */
   char *domain;
   char *target_name;
   char *target_uri;
@@ -28,7 +28,7 @@ typedef struct Start {
   bool even_if_cordoned;
   Caller *caller;
   RequestKey key;
-  bool looked; /* whether the domain's incoming job has arrived */
+  bool looked; /* it was checked whether the domain's incoming migration has arrived */
 } Start;
 
 static void start_free(Start *start) {
@@ -52,7 +52,7 @@ static const char *get_text(json_t *parameters, const char *key) {
   return json_string_value(json_object_get(parameters, key));
 }
 
-/* --- what can be said at once --- */
+/* --- answers without a wait --- */
 
 static bool take_target(Start *start, json_t *parameters) {
   TargetParam target;
@@ -65,7 +65,7 @@ static bool take_target(Start *start, json_t *parameters) {
   return true;
 }
 
-/* Those who empty the node go on. */
+/* Those who empty the node set even_if_cordoned. */
 static bool refuse_if_cordoned(const Start *start) {
   return !start->even_if_cordoned && cordon_refuse(start->methods->node, start->call);
 }
@@ -125,7 +125,7 @@ static void on_domain(const LookupAnswer *answer, const GError *error, gpointer 
   if (request_answer_known(methods->requests, start->call, &start->key))
     return;
   busy = job_table_find_active(methods->jobs->table, answer->facts.uuid);
-  /* It may just have come, and its job not know it yet. */
+  /* It may have just arrived, and its incoming job does not know it yet. */
   if (busy && busy->lease && !start->looked) {
     start->looked = true;
     incoming_look(methods->mover, busy, look_up, g_steal_pointer(&start), start_free_notify);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Tune: other goals for a job. */
+/* Tune: changes the goals of an unfinished job. */
 #include "agent/method/methods.h"
 
 #include "agent/job/jobjson.h"
@@ -20,13 +20,15 @@ void methods_tune(VarlinkCall *call, json_t *parameters, gpointer user_data) {
     return;
   }
   if (job_is_final(job)) {
-    reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", "", "message", "the job is over already"));
+    reply_error(call, "InvalidPolicy",
+                json_pack("{ss ss}", "key", "", "message", "the job has already finished"));
     return;
   }
   if (job->lease) {
-    reply_error(call, "InvalidPolicy",
-                json_pack("{ss ss}", "key", "", "message",
-                          "it comes from another node, whose agent steers it: tune its job there"));
+    reply_error(
+        call, "InvalidPolicy",
+        json_pack("{ss ss}", "key", "", "message",
+                  "the migration comes from another node, whose agent controls it: tune the job there"));
     return;
   }
   merged = job->policy;
@@ -35,8 +37,7 @@ void methods_tune(VarlinkCall *call, json_t *parameters, gpointer user_data) {
     return;
   if (!lifecycle_tune(methods->mover, job, &changes, who, &key)) {
     g_snprintf(message, sizeof message,
-               "cannot be changed any more while the job is %s: it is fixed when the "
-               "migration starts",
+               "cannot be changed while the job is %s: it is fixed when the migration starts",
                mig_phase_name(job->phase));
     reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
     return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Watch: one job, or all, and every change. */
+/* Watch: one job or all jobs, with every change. */
 #include "agent/method/methods.h"
 
 #include "agent/request/reply.h"

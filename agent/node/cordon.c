@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Is this node cordoned: does it take no new work?
+/* The cordon: while it is on, this node takes no new work.
  *
- * Theory of Operation. The state holds from the moment of the call on, and the call is answered when it is on stable
- * storage, as the record "node" among those of the jobs. It keeps new work away: Start (but with even_if_cordoned, for those who
- * empty the node) and leases for what would come in. What was accepted before goes on, what waits included. */
+ * Theory of Operation. The cordon takes effect with the call. The reply is sent once it is on stable storage, as the record
+ * "node" among those of the jobs. It refuses new work: Start (unless with even_if_cordoned, for those who empty the node) and
+ * leases for incoming domains. Jobs accepted before continue, including those that wait. */
 #include "agent/node/cordon.h"
 
 #include "agent/job/log.h"
@@ -40,9 +40,10 @@ void cordon_read(Cordon *cordon, json_t *record, const GError *error) {
   log_message(
       LOG_ERR, NAMES_MESSAGE_STORE_DAMAGED, (const LogField[]){{NAMES_FIELD_PATH, CORDON_RECORD_ID ".json"}},
       1,
-      "whether this node is cordoned cannot be read (%s): it is taken to be; handoffctl uncordon ends that",
-      error ? error->message : "it lacks a format");
-  set(cordon, "whether the node is cordoned could not be read at the agent's start", "handoffd",
+      "cannot read the record of the cordon (%s): treating this node as cordoned. To accept work again, run "
+      "handoffctl uncordon",
+      error ? error->message : "its format is missing or unknown");
+  set(cordon, "the record of the cordon could not be read when the agent started", "handoffd",
       g_get_real_time());
 }
 
@@ -75,7 +76,6 @@ static void save(Node *node, StoreDoneFunc done, gpointer user_data) {
   store_write(node->jobs->store, CORDON_RECORD_ID, to_record(&node->cordon), done, user_data);
 }
 
-/* Said again, it is since the first time; a new reason replaces the old one. */
 void cordon_begin(Node *node, const char *reason, const char *by, StoreDoneFunc done, gpointer user_data) {
   bool again = node->cordon.on;
 
@@ -84,20 +84,20 @@ void cordon_begin(Node *node, const char *reason, const char *by, StoreDoneFunc 
   if (!again)
     log_message(LOG_NOTICE, NAMES_MESSAGE_CORDONED,
                 (const LogField[]){{NAMES_FIELD_REASON, node->cordon.reason}}, 1,
-                "this node is cordoned by %s, and takes no new work%s%s", by,
+                "this node was cordoned by %s and takes no new work%s%s", by,
                 *node->cordon.reason ? ": " : "", node->cordon.reason);
   save(node, done, user_data);
 }
 
 void cordon_for_drain(Node *node, const char *by) {
   if (!node->cordon.on)
-    cordon_begin(node, "it is drained", by, NULL, NULL);
+    cordon_begin(node, "cordoned for a drain", by, NULL, NULL);
 }
 
 void cordon_end(Node *node, const char *by, StoreDoneFunc done, gpointer user_data) {
   if (node->cordon.on)
-    log_message(LOG_NOTICE, NAMES_MESSAGE_UNCORDONED, NULL, 0, "this node takes work again: uncordoned by %s",
-                by);
+    log_message(LOG_NOTICE, NAMES_MESSAGE_UNCORDONED, NULL, 0,
+                "this node was uncordoned by %s and takes work again", by);
   cordon_clear(&node->cordon);
   save(node, done, user_data);
 }

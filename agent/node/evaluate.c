@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Evaluate, and the count of what GetNode tells.
+/* The method Evaluate (method/evaluate.c only forwards its calls to here), and the count that GetNode shows.
  *
- * Theory of Operation. libvirtd is asked on threads of the evaluator's own (local-call.c), so that domains by the hundred hold up
- * nobody's Start. GetNode only tells what was counted last, and when. A count is made anew
+ * Theory of Operation. libvirtd is asked on the evaluator's own threads (libvirtd/local-call.c), so that hundreds of domains
+ * do not hold up anybody's Start. GetNode only shows the last count and its time. Domains are counted again
  *
- * - for a domain, when an event says that something of it may have changed: DELAY_MS after the first such event, together with
- *   what else came meanwhile;
- * - for all, when libvirtd is back, and every EvaluateInterval=: libvirt 9 sends no event for most of what is changed
- *   in a definition alone (virsh attach-device --config), so what events tell is the smaller part;
- * - for those that Evaluate was asked for, by the way.
+ * - one by one, when an event says that a domain may have changed: DELAY_MS after the first such event, together with the
+ *   others that came meanwhile;
+ * - all of them, when libvirtd is reachable again, and every EvaluateInterval=: libvirt 9 sends no event for most changes of
+ *   a definition alone (virsh attach-device --config), so events cover only a small part;
+ * - those that a call of Evaluate looks at anyway.
  *
- * One count is under way at a time. After one that failed all are counted anew, RETRY_MS later. All
- * state is the main thread's. */
+ * One count runs at a time. If it fails, all are counted again RETRY_MS later. All state belongs to the main thread. */
 #include "agent/node/evaluate.h"
 
 #include "agent/base/clock.h"
@@ -24,13 +23,13 @@
 
 #define THREADS  2
 #define DELAY_MS 500
-/* After one that failed. */
+/* After a failed count. */
 #define RETRY_MS 5000
-/* More than so many at once are all. */
+/* With more domains due than this, all are counted. */
 #define DUE_MAX 64
-/* What all domains may take on top of what one may. With it a caller still has an answer in time. */
+/* How much longer all domains may take than one. A caller still gets its reply in time. */
 #define ALL_EXTRA_MS 10000
-/* Changes in one answer; past it the domains are told without them. */
+/* Changes in one reply; domains beyond that are listed without theirs. */
 #define REPLY_CHANGES_MAX 4000
 
 typedef struct Count {
@@ -41,20 +40,20 @@ typedef struct Count {
 struct Evaluator {
   Node *node;
   LocalCalls *local_calls;
-  GHashTable *counts; /* UUID: Count, of all that run */
-  GHashTable *due;    /* UUID: to be counted anew */
+  GHashTable *counts; /* UUID: Count, of all running domains */
+  GHashTable *due;    /* UUIDs of domains to count again */
   bool all_due;
   bool counting;
-  bool failed;           /* the last one */
-  uint64_t due_since_ms; /* of the first in `due` */
-  uint64_t all_begun_ms; /* when all were counted last, or tried to be */
-  int64_t seen_usec;     /* when all were counted last; 0: never */
+  bool failed;           /* the last count did */
+  uint64_t due_since_ms; /* since when `due` is not empty */
+  uint64_t all_begun_ms; /* when the last count of all started */
+  int64_t seen_usec;     /* when the last count of all succeeded; 0: never */
 };
 
-/* One question: the thread's. */
+/* One question. While it runs it belongs to the thread. */
 typedef struct CountTask {
-  char *domain;     /* of Evaluate, or NULL */
-  GPtrArray *uuids; /* NULL: of all that run */
+  char *domain;     /* a call of Evaluate asks for it, or NULL */
+  GPtrArray *uuids; /* NULL: all running domains */
   GPtrArray *found;
 } CountTask;
 
@@ -83,7 +82,7 @@ static bool run(MigDriver *driver, MigConn *conn, gpointer data, GError **error)
   return true;
 }
 
-/* Takes both. */
+/* Takes `domain` and `uuids`. */
 static void ask(Evaluator *evaluator, char *domain, GPtrArray *uuids, LocalCallDoneFunc done,
                 gpointer user_data) {
   CountTask *task = g_new0(CountTask, 1);
@@ -109,7 +108,7 @@ static void count_one(Evaluator *evaluator, const Comparison *comparison) {
   g_hash_table_insert(evaluator->counts, g_strdup(comparison->uuid), count);
 }
 
-/* What was asked for and not found does not run any more. */
+/* Domains that were asked for and not found are no longer running. */
 static void take_count(Evaluator *evaluator, const CountTask *task) {
   if (task->uuids) {
     for (guint i = 0; i < task->uuids->len; i++)
@@ -247,7 +246,7 @@ static void question_free(EvaluateCall *question) {
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(EvaluateCall, question_free)
 
-/* Texts are cut to size, perhaps within a character. */
+/* Texts are cut to size, possibly in the middle of a character. */
 static void set_text(json_t *object, const char *key, const char *text) {
   g_autofree char *valid = g_utf8_make_valid(text, -1);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* This host goes down.
+/* A shutdown of this host.
  *
- * Theory of Operation. While a move is under way the agent holds logind's lock, which delays a shutdown by some seconds.
- * When one begins, nothing new starts: jobs that wait, or are only being checked, wait until the host is up again, for they
- * are on stable storage. What migrates may end by itself until shortly before logind's patience ends; what is then in
- * pre-copy is aborted (HOST_SHUTDOWN), so that its guest stops where it is, in order and with a record that says so. A
- * post-copy cannot be taken back, and is left to run for as long as it can. The lock goes back as soon as nothing is
- * under way. If the shutdown is called off, jobs start again. */
+ * Theory of Operation. While a migration is in progress the agent holds an inhibitor lock of logind, which delays a shutdown
+ * by a few seconds. When a shutdown begins, nothing new starts: jobs that wait or are being checked wait until the host is up
+ * again, since they are on stable storage. Migrations may finish until shortly before logind's delay ends. Those still in
+ * pre-copy are then aborted (HOST_SHUTDOWN), so that their guests shut down in order on this host, and the record says so.
+ * Post-copy cannot be aborted and runs for as long as it can. The lock is released as soon as no migration is in progress. If
+ * the shutdown is cancelled, jobs start again. */
 #include "agent/node/hostdown.h"
 
 #include "agent/base/clock.h"
@@ -18,7 +18,7 @@
 
 #include <gio/gio.h>
 
-/* What an abort takes: libvirt's cancelling, the question to both ends, the record. At most half of the delay. */
+/* Time for an abort: libvirt cancels, both ends are asked, the record is written. At most half of the delay. */
 #define ABORT_MS 2000
 
 static bool is_under_way(const Job *job) {
@@ -35,11 +35,11 @@ static unsigned count_under_way(const Node *node) {
   return n;
 }
 
-/* Those that are only being checked have lost nothing by waiting. */
+/* Jobs that are being checked lose nothing by waiting. */
 static void hold_those_that_prepare(Node *node) {
   g_autoptr(GPtrArray) preparing = g_ptr_array_new();
   const GPtrArray *all = job_table_all(node->jobs->table);
-  g_autoptr(GError) error = g_error_new_literal(G_IO_ERROR, G_IO_ERROR_CLOSED, "this host goes down");
+  g_autoptr(GError) error = g_error_new_literal(G_IO_ERROR, G_IO_ERROR_CLOSED, "this host is shutting down");
 
   for (guint i = 0; i < all->len; i++) {
     const Job *job = all->pdata[i];
@@ -63,14 +63,14 @@ static void take_back(Node *node) {
     Job *job = moving->pdata[i];
 
     if (lifecycle_take_back(node->mover, job, MIG_CAUSE_HOST_SHUTDOWN, NULL,
-                            "this host goes down, and the move would not end before") !=
+                            "this host is shutting down, and the migration would not finish in time") !=
         LIFECYCLE_ABORT_POST_COPY)
       continue;
     job_add_event(
         job, "warning", MIG_CAUSE_HOST_SHUTDOWN,
-        "this host goes down, and a post-copy cannot be taken back: it goes on for as long as it can");
+        "this host is shutting down, and post-copy cannot be aborted: it continues for as long as it can");
     log_job(job, LOG_WARNING, NAMES_MESSAGE_HOST_SHUTDOWN,
-            "this host goes down in the middle of its post-copy, which cannot be taken back");
+            "this host is shutting down during its post-copy, which cannot be aborted");
     jobs_state_changed(node->jobs, job);
   }
 }
@@ -86,12 +86,13 @@ void hostdown_on_shutdown(bool begins, uint64_t delay_ms, void *user_data) {
     node->host_down.until_ms = clock_now_ms() + delay_ms - MIN(ABORT_MS, delay_ms / 2);
     log_message(
         LOG_NOTICE, NAMES_MESSAGE_HOST_SHUTDOWN, NULL, 0,
-        "this host goes down: no move starts any more; %u under way may end within %.1f s, then they are "
-        "taken back",
+        "this host is shutting down: no more migrations start; those in progress (%u) have %.1f s to finish, "
+        "then they are aborted",
         count_under_way(node), (double)(node->host_down.until_ms - clock_now_ms()) / 1000);
     hold_those_that_prepare(node);
   } else {
-    log_message(LOG_NOTICE, NAMES_MESSAGE_HOST_SHUTDOWN, NULL, 0, "this host stays up: moves start again");
+    log_message(LOG_NOTICE, NAMES_MESSAGE_HOST_SHUTDOWN, NULL, 0,
+                "the shutdown of this host was cancelled: migrations start again");
   }
   admit_jobs(node->mover);
   hostdown_tick(node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* This host goes down: what runs ends first, or is taken back. */
+/* A shutdown of this host: migrations in progress finish first, or are aborted. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,13 +8,13 @@
 typedef struct Node Node;
 
 typedef struct HostDown {
-  bool on;           /* logind has said so */
-  bool taken_back;   /* what could be was */
-  uint64_t until_ms; /* monotonic: so long a move may still end by itself */
+  bool on;           /* logind has announced it */
+  bool taken_back;   /* migrations that could be aborted were */
+  uint64_t until_ms; /* monotonic: until then migrations may finish */
 } HostDown;
 
-/* As logind says it; see LogindFunc. `user_data` is the Agent. */
+/* A LogindFunc; `user_data` is Node. */
 void hostdown_on_shutdown(bool begins, uint64_t delay_ms, void *user_data);
 
-/* Some times a second. */
+/* Call it several times a second. */
 void hostdown_tick(Node *node);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* logind, where there is one.
  *
- * Theory of Operation. All on the main thread, and nothing waits: the connection to the system bus is made in the
- * background, each call is answered by a callback, and a source of the main context drives sd-bus. The lock is a
- * descriptor: whoever has a "delay" lock on "shutdown" is told by the signal PrepareForShutdown, and has until
- * InhibitDelayMaxUSec (five seconds, unless logind.conf says otherwise) to close it. It is held only while it is wanted, so
- * that a host without migrations goes down at once. What does not work is tried again after RETRY_MS; a bus that is gone
- * takes nothing with it but the signal. */
+ * Theory of Operation. Everything runs on the main thread, and nothing blocks: the connection to the system bus is made in
+ * the background, calls are answered by callbacks, and a source of the main context drives sd-bus. The lock is a file
+ * descriptor. Whoever holds a "delay" lock on "shutdown" gets the signal PrepareForShutdown, and has until
+ * InhibitDelayMaxUSec (five seconds unless logind.conf says otherwise) to close it. The lock is held only while it is wanted,
+ * so that a host without migrations shuts down at once. Failures are retried after RETRY_MS. Losing the bus means losing the
+ * signal, nothing else. */
 #include "agent/node/logind.h"
 
 #include "agent/job/log.h"
@@ -27,15 +27,15 @@ struct Logind {
   GMainContext *context;
   LogindFunc func;
   gpointer user_data;
-  sd_bus *bus; /* NULL: none */
+  sd_bus *bus; /* NULL: not connected */
   GSource *source;
-  gpointer tag; /* of its descriptor */
+  gpointer tag; /* of the bus's descriptor in `source` */
   sd_bus_slot *asking;
-  int lock_fd; /* -1: it has none */
+  int lock_fd; /* -1: not held */
   bool wanted;
-  bool said; /* in the journal, that it cannot be had */
+  bool said; /* the journal has the failure already */
   uint64_t delay_ms;
-  gint64 retry_us; /* monotonic: not before */
+  gint64 retry_us; /* monotonic: no retry before */
 };
 
 typedef struct BusSource {
@@ -49,7 +49,7 @@ static void give_back(Logind *logind) {
   logind->lock_fd = -1;
 }
 
-/* Not from one of the bus's own callbacks. */
+/* Must not be called from a callback of the bus. */
 static void disconnect(Logind *logind) {
   if (logind->source) {
     g_source_destroy(logind->source);
@@ -59,17 +59,17 @@ static void disconnect(Logind *logind) {
   logind->bus = sd_bus_close_unref(logind->bus);
 }
 
-/* Once for each time that it stops working: most likely there is none, and that is no fault. */
+/* Logged once per outage, and only as information: a host without logind is fine. */
 static void fail(Logind *logind, const char *what, const char *why) {
   if (!logind->said)
     log_message(LOG_INFO, NULL, NULL, 0,
-                "a shutdown of this host is not delayed for migrations: %s: %s; tried again each %d s", what,
+                "a shutdown of this host will not wait for migrations: %s: %s; retrying every %d s", what,
                 why, RETRY_MS / 1000);
   logind->said = true;
   logind->retry_us = g_get_monotonic_time() + RETRY_MS * 1000;
 }
 
-/* --- what it answers --- */
+/* --- replies and the signal --- */
 
 static int on_shutdown(sd_bus_message *message, void *user_data, sd_bus_error *ret_error) {
   Logind *logind = user_data;
@@ -98,7 +98,7 @@ static int on_lock(sd_bus_message *message, void *user_data, sd_bus_error *ret_e
 
   logind->asking = sd_bus_slot_unref(logind->asking);
   if (error) {
-    fail(logind, "logind gives no lock", error->message ? error->message : error->name);
+    fail(logind, "logind refused an inhibitor lock", error->message ? error->message : error->name);
     return 0;
   }
   /* The message owns its descriptor. */
@@ -121,7 +121,7 @@ static gboolean bus_prepare(GSource *source, gint *ret_timeout_ms) {
   gint64 left_us;
 
   *ret_timeout_ms = -1;
-  /* On Linux GIOCondition and poll(2) have the same bits. */
+  /* On Linux GIOCondition and poll(2) use the same bits. */
   g_source_modify_unix_fd(source, logind->tag, events > 0 ? (GIOCondition)events : 0);
   if (sd_bus_get_timeout(logind->bus, &until_us) <= 0 || until_us == UINT64_MAX)
     return events < 0;
@@ -161,14 +161,14 @@ static void attach(Logind *logind) {
   g_source_attach(logind->source, logind->context);
 }
 
-/* --- what it is asked --- */
+/* --- requests --- */
 
 static int connect_to_bus(Logind *logind) {
   int code = sd_bus_open_system_with_description(&logind->bus, "logind");
 
   if (code < 0)
     return code;
-  /* Queued until the bus has let us in. */
+  /* sd-bus queues this until the connection is authenticated. */
   code = sd_bus_match_signal_async(logind->bus, NULL, SERVICE, OBJECT, INTERFACE, "PrepareForShutdown",
                                    on_shutdown, NULL, logind);
   if (code < 0)
@@ -180,10 +180,10 @@ static int connect_to_bus(Logind *logind) {
 static void ask_for_lock(Logind *logind) {
   int code = sd_bus_call_method_async(logind->bus, &logind->asking, SERVICE, OBJECT, INTERFACE, "Inhibit",
                                       on_lock, logind, "ssss", "shutdown", "handoffd",
-                                      "migrations end, or are taken back, first", "delay");
+                                      "Migrations in progress must finish or be aborted first", "delay");
 
   if (code < 0)
-    fail(logind, "logind cannot be asked for a lock", g_strerror(-code));
+    fail(logind, "cannot ask logind for an inhibitor lock", g_strerror(-code));
 }
 
 Logind *logind_new(GMainContext *context, LogindFunc func, gpointer user_data) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The metrics: counters, how things stand, and the numbers of each migration that is under way.
+/* The metrics: counters, the current state, and the numbers of each migration in progress.
  *
- * Theory of Operation. What happens is counted here as it happens; how things stand is looked up when somebody asks, from the
- * jobs themselves, so it cannot go wrong by a missed change. There are two ways out, with the same text: GetMetrics, and a
- * file that is written anew every MetricsInterval=, for node_exporter's textfile collector. A series that names a domain is
- * there only while the domain moves, and only for those who may read jobs, as those may who read the file. */
+ * Theory of Operation. Counters count events as they happen. The current state is read from the jobs themselves on each
+ * request, so no missed change can make it wrong. The same text goes two ways: GetMetrics, and a file for node_exporter's
+ * textfile collector that is rewritten every MetricsInterval=. A series that names a domain exists only while the domain is
+ * being migrated, and only for those who may read jobs; readers of the file may. */
 #include "agent/node/metrics.h"
 
 #include "agent/base/clock.h"
@@ -23,11 +23,11 @@ G_STATIC_ASSERT(G_N_ELEMENTS(wait_bounds) <= PROM_BOUNDS_MAX &&
                 G_N_ELEMENTS(duration_bounds) <= PROM_BOUNDS_MAX &&
                 G_N_ELEMENTS(downtime_bounds) <= PROM_BOUNDS_MAX);
 
-/* --- what happens --- */
+/* --- events --- */
 
 static void note_finished(Metrics *metrics, const Job *job) {
   metrics->finished[job->direction][job->phase][job->failure.cause]++;
-  /* What two nodes count would be twice in their sum: the source has the numbers. */
+  /* Only the source counts these: otherwise a sum over nodes would count them twice. */
   if (job->direction != MIG_DIRECTION_OUTGOING)
     return;
   if (job->started_usec > 0)
@@ -75,22 +75,25 @@ static void append_node(GString *text, const Node *node) {
 
   prom_family(text, "handoffd_build_info", PROM_GAUGE, "Always 1; the version is a label.");
   prom_sample(text, "handoffd_build_info", &version, 1, 1);
-  append_gauge(text, "handoffd_start_time_seconds", "When the agent was started, since the epoch.",
-               (double)node->started_usec / 1e6);
-  append_gauge(text, "handoffd_libvirt_up", "Whether libvirtd of this node answers.",
+  append_gauge(text, "handoffd_start_time_seconds",
+               "When the agent started, in seconds since the Unix epoch.", (double)node->started_usec / 1e6);
+  append_gauge(text, "handoffd_libvirt_up", "Whether this node's libvirtd answers.",
                hypervisor_get_state(node->mover->hypervisor)->reachable);
-  append_gauge(text, "handoffd_cordoned", "Whether the node takes no new work.", node->cordon.on);
-  append_gauge(text, "handoffd_store_up", "Whether the last record of a job could be put on stable storage.",
+  append_gauge(text, "handoffd_cordoned", "Whether the node is cordoned: it takes no new work.",
+               node->cordon.on);
+  append_gauge(text, "handoffd_store_up",
+               "Whether the last write of a job's record to stable storage succeeded.",
                !node->jobs->store_failing);
-  append_gauge(text, "handoffd_damaged_records", "Records that could not be read: an operator must look.",
+  append_gauge(text, "handoffd_damaged_records", "Records that could not be read and need an operator.",
                damaged_count(node->jobs->damaged));
-  append_gauge(text, "handoffd_outgoing_limit", "How many moves out of this node may be under way.",
+  append_gauge(text, "handoffd_outgoing_limit", "How many migrations out of this node may run at a time.",
                node->config->max_outgoing);
-  append_gauge(text, "handoffd_incoming_limit", "How many domains may be awaited here, or on their way here.",
+  append_gauge(text, "handoffd_incoming_limit",
+               "How many leases and migrations into this node there may be at a time.",
                node->config->max_incoming);
-  append_gauge(text, "handoffd_incoming", "How many are: leases, and migrations into this node.", incoming);
-  append_gauge(text, "handoffd_incoming_reserved_bytes", "Memory that is set aside for them.",
-               (double)reserved_bytes);
+  append_gauge(text, "handoffd_incoming", "Leases and migrations into this node.", incoming);
+  append_gauge(text, "handoffd_incoming_reserved_bytes",
+               "Memory reserved for leases and migrations into this node.", (double)reserved_bytes);
 }
 
 /* --- jobs --- */
@@ -109,7 +112,8 @@ static void append_phases(GString *text, const Node *node) {
     if (job->phase == MIG_PHASE_PENDING && job->direction == MIG_DIRECTION_OUTGOING)
       oldest_usec = MIN(oldest_usec, job->pending_since_usec);
   }
-  prom_family(text, "handoffd_jobs", PROM_GAUGE, "Jobs by phase; the finished ones are those that are kept.");
+  prom_family(text, "handoffd_jobs", PROM_GAUGE,
+              "Jobs by phase; finished jobs are counted while they are kept.");
   for (int direction = 0; direction < MIG_DIRECTION_COUNT; direction++)
     for (int phase = 0; phase < MIG_PHASE_COUNT; phase++) {
       const PromLabel labels[] = {{"direction", mig_direction_name((MigDirection)direction)},
@@ -118,17 +122,16 @@ static void append_phases(GString *text, const Node *node) {
       prom_sample(text, "handoffd_jobs", labels, G_N_ELEMENTS(labels), counts[direction][phase]);
     }
   append_gauge(text, "handoffd_job_oldest_wait_seconds",
-               "How long the job has waited that waits longest; 0: none does.",
+               "How long the longest-waiting job has been waiting; 0 if none is.",
                (double)(now_usec - oldest_usec) / 1e6);
   append_gauge(text, "handoffd_libvirt_calls_hanging",
-               "Calls that a libvirtd, of this node or of a target, should have answered by now.",
-               hangs_count(node->mover->hangs));
+               "Overdue calls to a libvirtd, this node's or a target's.", hangs_count(node->mover->hangs));
 }
 
-/* Those that belong together are there from the start, so that the first one of a kind is seen as a rise. */
+/* Every usual combination is there from the start, so that its first event shows as an increase. */
 static void append_finished(GString *text, const Metrics *metrics) {
   prom_family(text, "handoffd_jobs_finished_total", PROM_COUNTER,
-              "Jobs that ended, by how; the cause of a success is NONE.");
+              "Finished jobs by outcome; the cause of a success is NONE.");
   for (int direction = 0; direction < MIG_DIRECTION_COUNT; direction++)
     for (int phase = MIG_PHASE_SUCCEEDED; phase < MIG_PHASE_COUNT; phase++)
       for (int cause = 0; cause < MIG_CAUSE_COUNT; cause++) {
@@ -146,12 +149,12 @@ static void append_finished(GString *text, const Metrics *metrics) {
 
 static void append_actions(GString *text, const Mover *mover) {
   prom_family(text, "handoffd_actions_total", PROM_COUNTER,
-              "What the monitor decided to do to running migrations.");
+              "Actions that the monitor decided on for running migrations.");
   for (int kind = MIG_ACTION_NONE + 1; kind < MIG_ACTION_COUNT; kind++)
     prom_sample(text, "handoffd_actions_total", &(PromLabel){"action", mig_action_name((MigActionKind)kind)},
                 1, (double)mover->actions[kind]);
   prom_family(text, "handoffd_domain_actions_total", PROM_COUNTER,
-              "What was done to a domain while an outcome was open, and whether libvirt took it.");
+              "Actions on a domain while the outcome of its migration was open, and whether they succeeded.");
   for (int touch = MIG_TOUCH_NONE + 1; touch < MIG_TOUCH_COUNT; touch++)
     for (int done = 0; done < 2; done++) {
       const PromLabel labels[] = {{"action", mig_touch_name((MigTouch)touch)},
@@ -165,24 +168,23 @@ static void append_actions(GString *text, const Mover *mover) {
 static void append_moves(GString *text, const Node *node) {
   const Metrics *metrics = &node->metrics;
 
-  append_counter(text, "handoffd_jobs_accepted_total", "Moves that were asked for and accepted.",
-                 metrics->accepted);
+  append_counter(text, "handoffd_jobs_accepted_total", "Accepted migration requests.", metrics->accepted);
   append_finished(text, metrics);
   append_counter(text, "handoffd_recoveries_total",
-                 "How often it was not known of a job whether its migration gets on.", metrics->recoveries);
+                 "How often a job lost sight of its migration and had to recover.", metrics->recoveries);
   append_actions(text, node->mover);
   append_counter(text, "handoffd_migration_transferred_bytes_total",
-                 "What went over the link for migrations that succeeded.", metrics->transferred_bytes);
-  prom_histogram(text, "handoffd_job_wait_seconds", "From the request to the start of the migration.",
+                 "Bytes transferred by migrations that succeeded.", metrics->transferred_bytes);
+  prom_histogram(text, "handoffd_job_wait_seconds", "Time from the request to the start of the migration.",
                  &metrics->wait, wait_bounds, G_N_ELEMENTS(wait_bounds));
-  prom_histogram(text, "handoffd_migration_duration_seconds", "Of migrations that succeeded.",
+  prom_histogram(text, "handoffd_migration_duration_seconds", "Duration of migrations that succeeded.",
                  &metrics->duration, duration_bounds, G_N_ELEMENTS(duration_bounds));
   prom_histogram(text, "handoffd_migration_downtime_seconds",
-                 "How long the guest stood still at switchover; not known after post-copy.",
-                 &metrics->downtime, downtime_bounds, G_N_ELEMENTS(downtime_bounds));
+                 "Downtime of the guest at the switchover; unknown after post-copy.", &metrics->downtime,
+                 downtime_bounds, G_N_ELEMENTS(downtime_bounds));
 }
 
-/* --- each migration that is under way --- */
+/* --- each migration in progress --- */
 
 static double elapsed_s(const Job *job) {
   return (double)MAX(g_get_real_time() - job->started_usec, 0) / 1e6;
@@ -220,17 +222,18 @@ static const struct {
   const char *help;
   double (*value)(const Job *job);
 } running[] = {
-    {"handoffd_migration_elapsed_seconds", "Since the migration was started.", elapsed_s},
-    {"handoffd_migration_progress_ratio", "How far it is; never falls.", progress},
-    {"handoffd_migration_memory_remaining_bytes", "Memory that is still to be sent in this pass.",
-     memory_remaining},
-    {"handoffd_migration_disk_remaining_bytes", "Disk that is still to be copied.", disk_remaining},
-    {"handoffd_migration_processed_bytes", "Memory and disk that was dealt with so far.", processed},
-    {"handoffd_migration_bandwidth_bytes_per_second", "What the stream carries, smoothed.", bandwidth},
-    {"handoffd_migration_dirty_rate_bytes_per_second", "What the guest changes of its memory.", dirty_rate},
-    {"handoffd_migration_iteration", "Which pass over the memory it is.", iteration},
-    {"handoffd_migration_throttle_ratio", "By how much the CPUs of the guest are slowed down.", throttle},
-    {"handoffd_migration_expected_downtime_seconds", "The pause, as QEMU expects it.", expected_downtime},
+    {"handoffd_migration_elapsed_seconds", "Time since the migration started.", elapsed_s},
+    {"handoffd_migration_progress_ratio", "Progress from 0 to 1; never decreases.", progress},
+    {"handoffd_migration_memory_remaining_bytes", "Memory still to be sent in this pass.", memory_remaining},
+    {"handoffd_migration_disk_remaining_bytes", "Disk data still to be copied.", disk_remaining},
+    {"handoffd_migration_processed_bytes", "Memory and disk data processed so far.", processed},
+    {"handoffd_migration_bandwidth_bytes_per_second", "Bandwidth of the migration stream, smoothed.",
+     bandwidth},
+    {"handoffd_migration_dirty_rate_bytes_per_second", "Rate at which the guest dirties its memory.",
+     dirty_rate},
+    {"handoffd_migration_iteration", "Number of the current pass over the memory.", iteration},
+    {"handoffd_migration_throttle_ratio", "How much the guest's CPUs are throttled, from 0 to 1.", throttle},
+    {"handoffd_migration_expected_downtime_seconds", "Downtime that QEMU expects.", expected_downtime},
 };
 
 static bool is_moving(const Job *job) {
@@ -244,7 +247,7 @@ static void append_running(GString *text, const Node *node) {
   for (guint i = 0; i < all->len; i++)
     if (is_moving(all->pdata[i]))
       g_ptr_array_add(moving, all->pdata[i]);
-  prom_family(text, "handoffd_migration_info", PROM_GAUGE, "Always 1, for each migration that is under way.");
+  prom_family(text, "handoffd_migration_info", PROM_GAUGE, "Always 1, for each migration in progress.");
   for (guint i = 0; i < moving->len; i++) {
     const Job *job = moving->pdata[i];
     const PromLabel labels[] = {
@@ -270,7 +273,7 @@ static void append_running(GString *text, const Node *node) {
   }
 }
 
-/* --- the ways out --- */
+/* --- output --- */
 
 char *metrics_text(const Node *node, bool jobs) {
   GString *text = g_string_sized_new(16384);
@@ -288,7 +291,7 @@ void metrics_close(Node *node) {
   node->metrics.file = NULL;
 }
 
-/* Once, and once when it is over. */
+/* Logged when writing starts to fail, and when it works again. */
 static void say_whether_it_is_written(Node *node) {
   const LogField fields[] = {{NAMES_FIELD_PATH, node->config->metrics_file}};
   g_autofree char *error = text_file_get_error(node->metrics.file);
@@ -298,9 +301,9 @@ static void say_whether_it_is_written(Node *node) {
   node->metrics.failing = error != NULL;
   if (error)
     log_message(LOG_WARNING, NAMES_MESSAGE_METRICS_FAILED, fields, G_N_ELEMENTS(fields),
-                "the metrics are not written, and are tried again: %s", error);
+                "cannot write the metrics, retrying: %s", error);
   else
-    log_message(LOG_INFO, NULL, fields, G_N_ELEMENTS(fields), "the metrics are written again");
+    log_message(LOG_INFO, NULL, fields, G_N_ELEMENTS(fields), "the metrics can be written again");
 }
 
 void metrics_tick(Node *node) {

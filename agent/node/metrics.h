@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What this process has counted, and how things stand, in Prometheus's text format. */
+/* Counters of this process and the current state, in Prometheus's text format. */
 #pragma once
 
 #include "agent/base/promtext.h"
@@ -10,7 +10,7 @@
 
 typedef struct Node Node;
 
-/* Since the process began: a counter that begins anew is what Prometheus expects of a restart. All zero: nothing yet. */
+/* Counted since the process started: Prometheus expects counters to restart from zero. All zero: nothing yet. */
 typedef struct Metrics {
   uint64_t accepted;
   uint64_t finished[MIG_DIRECTION_COUNT][MIG_PHASE_COUNT][MIG_CAUSE_COUNT];
@@ -20,17 +20,17 @@ typedef struct Metrics {
 
   TextFile *file; /* NULL: none is configured */
   uint64_t due_ms;
-  bool failing; /* what was said last in the journal */
+  bool failing; /* the last state that was logged */
 } Metrics;
 
-/* Some times a second: writes the file, if one is configured, and it is time. */
+/* Call it several times a second: writes the file if one is configured and due. */
 void metrics_tick(Node *node);
 
 /* Removes the file. */
 void metrics_close(Node *node);
 
-/* Observes jobs; `node` is Node. */
+/* A JobObserverFunc; `node` is Node. */
 void metrics_on_job(Job *job, JobChange change, gpointer node);
 
-/* All of it. The series of each migration that is under way, with the domain's name, only with `jobs`. The caller's. */
+/* All metrics; those of single migrations, which name domains, only with `jobs`. The caller frees the text. */
 char *metrics_text(const Node *node, bool jobs);

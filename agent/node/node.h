@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What concerns the whole node. Main thread only. */
+/* The state of the node as a whole. Main thread only. */
 #pragma once
 
 #include "agent/node/cordon.h"

@@ -38,7 +38,7 @@ static void twelve_migrate_two_at_a_time_and_one_with_a_passthrough_device_stays
   assert_int_equal(json_array_size(jobs_of(bb)), 11);
   assert_in_range(most_at_once(bb), 1, 2);
   node = client_call(bb_connect(bb), "GetNode", NULL);
-  assert_text(node, "cordon.reason", "it is drained");
+  assert_text(node, "cordon.reason", "cordoned for a drain");
   assert_text(node, "drain.state", "finished");
 }
 

@@ -371,7 +371,7 @@ static void memory_set_aside_for_leases_counts(void **state) {
   client = bb_connect(bb);
   prepare(bb, client, "vm9");
   error = client_refused(client, "Prepare", prepare_parameters(bb, "vm8"), "Refused");
-  assert_non_null(strstr(text_of(finding(error, "TARGET_MEMORY"), "seen"), "16 MiB are set aside"));
+  assert_non_null(strstr(text_of(finding(error, "TARGET_MEMORY"), "seen"), "16 MiB are reserved"));
 }
 
 static void all_blockers_are_reported_at_once(void **state) {

@@ -68,7 +68,7 @@ static void its_last_status_says_what_keeps_running(void **state) {
   bb_start(bb);
   status_fd = bb_listen_to_status(bb);
   assert_clean_end(bb, SIGTERM);
-  bb_await_status(status_fd, "STATUS=Ends; 0 migrations under way go on in libvirtd");
+  bb_await_status(status_fd, "STATUS=Stopping; 0 migrations in progress continue in libvirtd");
   close(status_fd);
 
   bb_start(bb);
@@ -77,7 +77,7 @@ static void its_last_status_says_what_keeps_running(void **state) {
   bb_await(bb, "vm1", bb_has_numbers, NULL);
   status_fd = bb_listen_to_status(bb);
   assert_clean_end(bb, SIGTERM);
-  bb_await_status(status_fd, "STOPPING=1\nSTATUS=Ends; 1 migration under way goes on in libvirtd");
+  bb_await_status(status_fd, "STOPPING=1\nSTATUS=Stopping; 1 migration in progress continues in libvirtd");
   close(status_fd);
 }
 

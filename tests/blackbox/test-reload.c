@@ -102,7 +102,7 @@ static void a_bad_file_keeps_the_old_one(void **state) {
   g_autofree char *text = g_strconcat("MaxOutgoing=7\n", row->line, NULL);
   json_t *node;
 
-  reload(bb, text, "the configuration stays as it was, all of it");
+  reload(bb, text, "keeping all of the old configuration");
   await_log(bb, where);
   node = client_call(client, "GetNode", NULL);
   assert_int_equal(number_of(node, "max_outgoing"), 3);
@@ -115,7 +115,7 @@ static void an_unreadable_file_keeps_the_old_one(void **state) {
 
   assert_int_equal(g_unlink(bb->config), 0);
   assert_int_equal(kill(bb->pid, SIGHUP), 0);
-  await_log(bb, "the configuration stays as it was: ");
+  await_log(bb, "keeping the old configuration: ");
   assert_int_equal(number_of(client_call(client, "GetNode", NULL), "max_outgoing"), 3);
   /* Once it is good again, it applies. */
   reload(bb, "[Agent]\nMaxOutgoing=4\n", "at most 4 migrations at a time");
@@ -126,7 +126,7 @@ static void connect_timeout_waits_for_a_restart(void **state) {
   Bb *bb = *state;
   Client *client = begin(bb, "");
 
-  reload(bb, "ConnectTimeout=3s\n", "ConnectTimeout= changes with the next start of the agent only");
+  reload(bb, "ConnectTimeout=3s\n", "the new ConnectTimeout= takes effect when the agent restarts");
   assert_non_null(client_call(client, "GetNode", NULL));
 }
 
@@ -160,13 +160,13 @@ static void running_jobs_share_a_bandwidth_limit_that_comes_and_goes(void **stat
   bb_await(bb, text_of(second, "id"), bb_has_numbers, NULL);
   assert_int_equal(limit_of(bb, "vm1"), 20);
   assert_int_equal(limit_of(bb, "vm2"), 0);
-  reload(bb, "MaxBandwidth=30M\n", "the configuration was read again");
+  reload(bb, "MaxBandwidth=30M\n", "configuration reloaded");
   await_limit(bb, "vm1", 15);
   await_limit(bb, "vm2", 15);
-  reload(bb, "MaxBandwidth=64M\n", "the configuration was read again");
+  reload(bb, "MaxBandwidth=64M\n", "configuration reloaded");
   await_limit(bb, "vm1", 20);
   await_limit(bb, "vm2", 44);
-  reload(bb, "MaxBandwidth=0\n", "the configuration was read again");
+  reload(bb, "MaxBandwidth=0\n", "configuration reloaded");
   await_limit(bb, "vm2", 0);
   assert_int_equal(limit_of(bb, "vm1"), 20);
   bb_await(bb, text_of(second, "id"), has_no_share, NULL); /* once libvirt has taken it */

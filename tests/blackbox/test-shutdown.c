@@ -216,7 +216,7 @@ static void a_migration_that_ends_in_time_may_finish(void **state) {
   int status_fd = bb_listen_to_status(bb);
 
   tell_shutdown(true);
-  bb_await_status(status_fd, "STATUS=the host goes down; 1 moving");
+  bb_await_status(status_fd, "STATUS=the host is shutting down; 1 migrating");
   close(status_fd);
   bb_link_fast(bb);
   bb_await_phase(bb, id, "succeeded");
@@ -235,7 +235,7 @@ static void post_copy_is_not_aborted(void **state) {
   client_call(bb_connect(bb), "Complete", json_pack("{ss ss}", "job", id, "by", "post_copy"));
   bb_await(bb, id, in_post_copy, NULL);
   tell_shutdown(true);
-  job = bb_await(bb, id, has_warning, "a post-copy cannot be taken back");
+  job = bb_await(bb, id, has_warning, "post-copy cannot be aborted");
   assert_text(job, "phase", "migrating");
   assert_true(is_locked());
   bb_link_fast(bb);

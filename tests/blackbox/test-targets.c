@@ -313,14 +313,14 @@ static void a_reload_changes_allow_targets_and_keeps_accepted_jobs(void **state)
                 "job.id");
   bb_await_phase(bb, job, "migrating");
   assert_false(is_allowed_now(bb, "far"));
-  reload(bb, "AllowTargets=far\n", "was read again");
+  reload(bb, "AllowTargets=far\n", "configuration reloaded");
   assert_true(is_allowed_now(bb, "far"));
   assert_false(is_allowed_now(bb, "near"));
   /* A bad list changes nothing. */
-  reload(bb, "AllowTargets=10.0.0.0/99\n", "stays as it was");
+  reload(bb, "AllowTargets=10.0.0.0/99\n", "keeping all of the old configuration");
   assert_true(is_allowed_now(bb, "far"));
   assert_false(is_allowed_now(bb, "near"));
-  reload(bb, "AllowTargets=near\n", "stays as it was");
+  reload(bb, "AllowTargets=near\n", "keeping all of the old configuration");
   bb_link_fast(bb);
   bb_await_phase(bb, job, "succeeded");
 }

@@ -54,7 +54,7 @@ test_drain() {
 
     ok "what cannot move is told at once, and why" wait_until 60 grep -q "$bound cannot be migrated: .*: SHMEM" "$LAB_DIR/drain.log"
     is "... before anything goes" "$(grep -Eo 'cannot be migrated|is migrating to' "$LAB_DIR/drain.log" | head -1)" "cannot be migrated"
-    ok "the node is cordoned" grep -q '^cordoned .*it is drained' <(ctl a node)
+    ok "the node is cordoned" grep -q '^cordoned .*cordoned for a drain' <(ctl a node)
     ok "four have migrated" wait_until 180 has_moved 4
     id=$(node_drain .id)
     agent_end a KILL
