@@ -70,7 +70,7 @@ static void a_target_that_is_away_is_waited_for(void **state) {
   job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
   assert_events_whole(job);
   assert_non_null(find_event(job, "phase", "TARGET_UNREACHABLE: "));
-  assert_non_null(find_event(job, "phase", "looking whether what held it is over"));
+  assert_non_null(find_event(job, "phase", "checking again whether it can start"));
 }
 
 static void it_is_not_waited_for_longer_than_allowed(void **state) {
@@ -113,7 +113,7 @@ static void what_waiting_cannot_cure_fails_at_once(void **state) {
   job = bb_await_phase(bb, text_of(job, "id"), "failed");
   assert_text(job, "failure.cause", "TARGET_UNREACHABLE");
   assert_non_null(strstr(text_of(job, "failure.message"), "no such user"));
-  assert_null(find_event(job, "phase", "looking whether"));
+  assert_null(find_event(job, "phase", "checking again"));
 }
 
 static void it_holds_up_nobody_who_goes_elsewhere(void **state) {
