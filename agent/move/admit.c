@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From waiting to the checks, and back where the checks find something that waiting can cure.
+/* From the queue to the checks, and back to the queue if the checks find something that may pass.
  *
- * Theory of Operation. A job waits in the queue (queue.c) until it is its turn; then it has a place, and its checks are
- * the first that it does with it. What they find is of three kinds: nothing, and it migrates; something that waiting
- * cannot cure, and it fails at once; something that waiting can cure, such as a target that is away: then it goes back to
- * the queue, without a place, and is looked at again after a while. It may wait so for UnschedulableTimeout= and fails
- * then with what it saw; PendingTimeout= is for its waiting in all. */
+ * Theory of Operation. A job waits in the queue (queue.c) for its turn. Then it has a slot, and first runs its checks. If
+ * they find nothing, it migrates. If they find something that waiting cannot cure, it fails at once. If they find something
+ * that may pass, such as a target that is down, it gives up its slot, goes back to the queue and is checked again later.
+ * After UnschedulableTimeout= of that it fails with what it last saw; PendingTimeout= limits its waiting as a whole. */
 #include "agent/move/admit.h"
 
 #include "agent/base/clock.h"
@@ -17,22 +16,21 @@
 
 #include <inttypes.h>
 
-/* So many give up at a time: each has a record to be written, and clients shall not wait for all of them. */
+/* How many give up per tick: each writes a record, and clients must not wait for all of them. */
 #define OVERDUE_MAX 200
 
 static const char *name_of_target(const Job *job) {
   return job->target_name ? job->target_name : job->target_uri;
 }
 
-/* Nothing can be checked, and nothing begun, without this node's libvirtd; and nothing begun without a share of the
- * bandwidth. */
+/* Checks and migrations need this node's libvirtd; migrations also need a share of the bandwidth. */
 static void set_gate(Mover *mover) {
   const HypervisorState *state = hypervisor_get_state(mover->hypervisor);
   g_autofree char *message = NULL;
 
   if (mover->host_going_down) {
     job_queue_set_gate(mover->jobs->queue, MIG_ADMISSION_NODE, mig_cause_name(MIG_CAUSE_HOST_SHUTDOWN),
-                       "this host goes down: it starts when the host is up again");
+                       "this host is shutting down; the migration starts when the host is up again");
     return;
   }
   if (state->reachable) {
@@ -41,7 +39,8 @@ static void set_gate(Mover *mover) {
                        mig_admission_name(MIG_ADMISSION_BANDWIDTH_LIMIT), message);
     return;
   }
-  message = g_strdup_printf("this node's libvirtd does not answer%s%s", state->message ? ": " : " yet",
+  message = g_strdup_printf("this node's libvirtd %s%s",
+                            state->message ? "does not answer: " : "has not answered yet",
                             state->message ? state->message : "");
   job_queue_set_gate(mover->jobs->queue, MIG_ADMISSION_NODE,
                      state->message ? mig_cause_name(MIG_CAUSE_SOURCE_UNREACHABLE) : "AGENT_STARTING",
@@ -64,13 +63,13 @@ void admit_jobs(Mover *mover) {
       return;
     jobs_enter_phase(mover->jobs, job, MIG_PHASE_PREPARING,
                      turn == MIG_TURN_START ? "checking the domain and the target"
-                                            : "looking whether what held it is over");
+                                            : "checking again whether it can start");
     jobs_state_changed(mover->jobs, job);
     run_start(mover, job, false);
   }
 }
 
-/* The job is in the queue again; its run goes. */
+/* The job is in the queue again; frees its run. */
 static void back_to_pending(Mover *mover, Job *job, const char *message) {
   g_clear_pointer(&job->run, run_free);
   jobs_enter_phase(mover->jobs, job, MIG_PHASE_PENDING, message);
@@ -81,7 +80,7 @@ static void back_to_pending(Mover *mover, Job *job, const char *message) {
 bool admit_passed(Mover *mover, Job *job) {
   if (job_queue_passed(mover->jobs->queue, job, clock_now_ms()))
     return true;
-  back_to_pending(mover, job, "what held it is over; it waits for its turn");
+  back_to_pending(mover, job, "nothing blocks it any more; waiting for its turn");
   return false;
 }
 
@@ -92,9 +91,9 @@ void admit_hold(Mover *mover, Job *job, MigHold hold, const char *reason, MigCau
 
   job_queue_hold(mover->jobs->queue, job, hold, reason, cause, error, clock_now_ms());
   job_queue_explain(mover->jobs->queue, job, clock_now_ms(), &pending);
-  /* Once: that it is still so is not worth a line each time. */
+  /* Log it once, not at each retry. */
   if (pending.condition && pending.condition->tries == 1)
-    log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_HELD, "not now (%s), and looked at again: %s", reason,
+    log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_HELD, "cannot start yet (%s), will check again: %s", reason,
             error->message);
   g_free(pending.message);
   back_to_pending(mover, job, message);
@@ -102,7 +101,7 @@ void admit_hold(Mover *mover, Job *job, MigHold hold, const char *reason, MigCau
 
 /* --- how long --- */
 
-/* By the clock that goes on evenly: nobody gives up since the time of day was set. UINT64_MAX: never. */
+/* By the monotonic clock: setting the time of day makes no job give up. UINT64_MAX: never. */
 static uint64_t pending_until_ms(const Mover *mover, const Job *job) {
   unsigned timeout_ms = mover->config->pending_timeout_ms;
 
@@ -128,7 +127,7 @@ int64_t admit_until_usec(const Mover *mover, const Job *job) {
 
 static void fail_held(Mover *mover, Job *job, const JobCondition *condition, uint64_t held_ms) {
   job_note_failure(job, condition->cause, condition->error,
-                   "%s; so for %" PRIu64 " s, looked at %u times: longer than it may wait for %s "
+                   "%s; unchanged for %" PRIu64 " s (checked %u times), the longest it may wait for %s "
                    "(UnschedulableTimeout=)",
                    condition->error ? condition->error->message : mig_cause_describe(condition->cause),
                    held_ms / 1000, condition->tries, name_of_target(job));
@@ -137,8 +136,8 @@ static void fail_held(Mover *mover, Job *job, const JobCondition *condition, uin
 
 static void fail_pending(Mover *mover, Job *job, const JobPending *pending) {
   job_note_failure(job, MIG_CAUSE_PENDING_TIMEOUT, NULL,
-                   "its turn did not come within %u s (PendingTimeout=), in the end for: %s. Raise the limit "
-                   "that held it or PendingTimeout=, or ask again later",
+                   "waited %u s in the queue (PendingTimeout=), most recently because: %s. Raise "
+                   "PendingTimeout= or the limit that delayed it, or try again later",
                    mover->config->pending_timeout_ms / 1000, pending->message);
   finish_unmoved(mover, job);
 }
@@ -162,7 +161,7 @@ void admit_tick(Mover *mover) {
        job = job_queue_after(job))
     if (now_ms >= until_ms(mover, job))
       g_ptr_array_add(overdue, job);
-  /* The end of one may have others begin, and so wait no more. */
+  /* The end of one may start others, which then no longer wait. */
   for (guint i = 0; i < overdue->len; i++)
     if (((Job *)overdue->pdata[i])->phase == MIG_PHASE_PENDING)
       give_up(mover, overdue->pdata[i], now_ms);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What each running migration may use of MaxBandwidth=.
+/* How much of MaxBandwidth= each running migration may use.
  *
- * Theory of Operation. core/shares.c divides the bandwidth and says what to do next; here that is done. A run joins when its
- * checks have passed, waits until its share is free (run_begin() then), and leaves when it is freed. Every change of
- * members, of what they need and of what libvirt takes comes to bandwidth_step(), which asks the workers to set limits; what
- * came of it is told by bandwidth_note_set().
+ * Theory of Operation. core/shares.c divides the bandwidth and decides the next step; this file carries it out. A run joins
+ * once its checks have passed, waits until its share is free (then run_begin()), and leaves when it is freed. Every change of
+ * the members, of their needs, and of what libvirt accepts leads to bandwidth_step(), which asks the workers to set limits;
+ * bandwidth_note_set() takes the result.
  *
- * libvirt gives one limit to the stream of the memory and another to each disk that is copied, which are written on while
- * the memory is copied, and it changes only that of the stream later. So a move that copies disks counts as so many
- * streams, and has the share of one place from its beginning to its end.
+ * libvirt applies one limit to the memory stream and one to each copied disk, which is mirrored at the same time, and it can
+ * later change only the stream's. So a migration that copies disks counts as that many streams, and keeps a fixed share, that
+ * of one slot, from start to end.
  *
- * Two times bound the waiting: PATIENCE_MS for all of a share, after which less will do, and PrepareTimeout= for any
- * (run_tick()), after which the job goes back to the queue. Main thread only. */
+ * Two timeouts bound the waiting: after PATIENCE_MS a run accepts less than its full share; after PrepareTimeout= without
+ * any share the job goes back to the queue (run_tick()). Main thread only. */
 #include "agent/move/bandwidth.h"
 
 #include "agent/base/clock.h"
@@ -22,20 +22,20 @@
 #include <inttypes.h>
 
 #define PATIENCE_MS 3000
-/* After libvirt has refused a limit. */
+/* Retry interval after libvirt refused a limit. */
 #define AGAIN_MS 2000
 
-/* What the guest dirties, and so much more, gets its memory across. */
+/* Its memory gets across at the dirty rate times this. */
 #define NEED_OVER_DIRTY 1.25
-/* Of the deadline, so much is for the first pass. */
+/* This part of the deadline is for the first pass. */
 #define NEED_OF_DEADLINE 0.5
 
-/* A share of less than this part of an equal one is not worth beginning. */
+/* A migration does not start with less than this part of an equal share. */
 #define WORTH_PART 4
 
 struct Bandwidth {
   const Config *config;
-  GPtrArray *members; /* MigShare, of JobRun; in the order of their coming */
+  GPtrArray *members; /* MigShare, in a JobRun; in the order of joining */
 };
 
 Bandwidth *bandwidth_new(const Config *config) {
@@ -68,7 +68,7 @@ static MigShares shares_of(const Bandwidth *bandwidth) {
                      .n = bandwidth->members->len};
 }
 
-/* --- what the members are now --- */
+/* --- the current state of the members --- */
 
 static uint64_t policy_limit(const Job *job) {
   uint64_t post_copy = mig_policy_get(&job->policy, MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S);
@@ -78,7 +78,7 @@ static uint64_t policy_limit(const Job *job) {
   return mig_policy_get(&job->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
 }
 
-/* To keep up with its guest, and to be in time. Nothing will do for one that is in post-copy. */
+/* What it needs to keep up with its guest and meet its deadline. In post-copy it needs nothing. */
 static uint64_t need_of(const JobRun *run, uint64_t cap) {
   const Job *job = run->job;
   uint64_t s_per_gib = mig_policy_get(&job->policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
@@ -87,7 +87,7 @@ static uint64_t need_of(const JobRun *run, uint64_t cap) {
 
   if (job->stage == MIG_STAGE_POST_COPY)
     return 0;
-  /* What it cannot have anyway takes nothing from the others. */
+  /* What it cannot get anyway is not taken from the others. */
   if (dirty > cap || (limit > 0 && dirty > limit))
     dirty = 0;
   return MIN(MAX((uint64_t)(NEED_OVER_DIRTY * (double)dirty), in_time), cap);
@@ -101,7 +101,7 @@ static bool is_steerable(const JobRun *run, uint64_t now_ms) {
 static void refresh(JobRun *run, uint64_t cap, uint64_t now_ms) {
   BandwidthMember *member = &run->bandwidth;
 
-  /* QEMU may have been told another limit when its stream was resumed. */
+  /* A resume of the stream may have set another limit in QEMU. */
   if (run->job->phase == MIG_PHASE_RECOVERING) {
     member->was_held_up = true;
   } else if (member->was_held_up && member->share.asked == 0) {
@@ -136,9 +136,8 @@ void bandwidth_join(JobRun *run, unsigned disks) {
   bandwidth_step(run->mover);
   if (!bandwidth_waits(run))
     return;
-  text =
-      g_strdup_printf("waits until its share of MaxBandwidth= is free, for %u s at most, then in the queue",
-                      run->mover->config->prepare_timeout_ms / 1000);
+  text = g_strdup_printf("waits up to %u s for a share of MaxBandwidth=, then returns to the queue",
+                         run->mover->config->prepare_timeout_ms / 1000);
   job_set_next_action(run->job, text);
   jobs_announce(run->mover->jobs, run->job);
 }
@@ -163,7 +162,7 @@ void bandwidth_leave(JobRun *run) {
   g_ptr_array_remove(run->mover->bandwidth->members, &run->bandwidth.share);
 }
 
-/* Their own limits are all that they have from now on. */
+/* From now on only their own limits apply. */
 static void dissolve(Mover *mover) {
   g_autoptr(GPtrArray) members = g_steal_pointer(&mover->bandwidth->members);
 
@@ -182,7 +181,7 @@ static void dissolve(Mover *mover) {
   }
 }
 
-/* Some run already, with their own limits alone. */
+/* Some are already running, with only their own limits. */
 static void assemble(Mover *mover) {
   const GPtrArray *all = job_table_all(mover->jobs->table);
 
@@ -209,7 +208,7 @@ bool bandwidth_waits(const JobRun *run) {
 
 /* --- limits --- */
 
-/* In post-copy the whole share is one stream's: with copied disks there is none. */
+/* In post-copy one stream has the whole share: there is no post-copy with copied disks. */
 static uint64_t post_copy_limit(const JobRun *run) {
   uint64_t own = mig_policy_get(&run->job->policy, MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S);
   uint64_t share = mig_share_per_stream(&run->bandwidth.share);
@@ -235,7 +234,7 @@ bool bandwidth_retune(JobRun *run) {
 
   if (!member->in)
     return false;
-  /* The share may stay, and what is set for post-copy change all the same. */
+  /* The post-copy limit may change even if the share does not. */
   if (member->share.given > 0 && !member->share.fixed)
     member->share.unsure = true;
   bandwidth_step(run->mover);
@@ -249,7 +248,7 @@ void bandwidth_note_sample(JobRun *run, const MigSample *sample) {
   if (!member->in || !sample->valid || !sample->active || sample->memory_total_bytes == 0)
     return;
   member->seen = true;
-  /* Of a guest that is not slowed down; by steps, for a change is for all. */
+  /* Only of a guest that is not throttled; in steps, since each change affects all members. */
   dirty = sample->dirty_rate_bytes_per_s;
   if (sample->throttle_pct == 0 && dirty > 0 && (dirty > member->dirty / 4 * 5 || dirty < member->dirty / 2))
     member->dirty = dirty;
@@ -274,10 +273,9 @@ static void begin(JobRun *run) {
   job_set_next_action(run->job, NULL);
   note_given(run);
   job_add_event(run->job, "decision", MIG_CAUSE_NONE,
-                "has %.0f MiB/s of MaxBandwidth=%.0fM, which %u migration%s share%s",
+                "has %.0f MiB/s of MaxBandwidth=%.0fM, shared by %u migration%s",
                 in_mib(run->bandwidth.share.given), in_mib(bandwidth->config->max_bandwidth_bytes_per_s),
-                bandwidth->members->len, bandwidth->members->len == 1 ? "" : "s",
-                bandwidth->members->len == 1 ? "s" : "");
+                bandwidth->members->len, bandwidth->members->len == 1 ? "" : "s");
   run_begin(run);
 }
 
@@ -307,12 +305,10 @@ static void note_refused(JobRun *run, const GError *error) {
   if (run->bandwidth.refused)
     return;
   run->bandwidth.refused = true;
-  job_add_event(
-      job, "warning", MIG_CAUSE_NONE,
-      "its share of MaxBandwidth= could not be set, and is tried again; %.0f MiB/s count as in use: %s",
-      in_mib(run->bandwidth.share.given), error->message);
-  log_job(job, LOG_WARNING, NULL, "its share of MaxBandwidth= could not be set, and is tried again: %s",
-          error->message);
+  job_add_event(job, "warning", MIG_CAUSE_NONE,
+                "could not set its share of MaxBandwidth=, retrying; %.0f MiB/s still count as in use: %s",
+                in_mib(run->bandwidth.share.given), error->message);
+  log_job(job, LOG_WARNING, NULL, "could not set its share of MaxBandwidth=, retrying: %s", error->message);
   jobs_state_changed(run->mover->jobs, job);
 }
 
@@ -328,7 +324,7 @@ void bandwidth_note_set(JobRun *run, const GError *error) {
   } else {
     run->bandwidth.refused = false;
     if (before != run->bandwidth.share.given) {
-      job_add_event(run->job, "action", MIG_CAUSE_NONE, "has %.0f MiB/s of MaxBandwidth= now, had %.0f",
+      job_add_event(run->job, "action", MIG_CAUSE_NONE, "now has %.0f MiB/s of MaxBandwidth=, had %.0f",
                     in_mib(run->bandwidth.share.given), in_mib(before));
       jobs_state_changed(run->mover->jobs, run->job);
     }
@@ -345,8 +341,8 @@ char *bandwidth_explain_lack(const Mover *mover) {
   if (shares.cap == 0 || running == 0 || mig_shares_have_room(&shares, checking + 1))
     return NULL;
   return g_strdup_printf(
-      "the %u migration%s under way need%s what there is of MaxBandwidth=%.0fM (%.0f MiB/s are given "
-      "away): another would have less than %.0f MiB/s",
+      "the %u running migration%s leave%s too little of MaxBandwidth=%.0fM (%.0f MiB/s allocated): "
+      "another would get less than %.0f MiB/s",
       running, running == 1 ? "" : "s", running == 1 ? "s" : "", in_mib(shares.cap),
       in_mib(mig_shares_given(&shares)), in_mib(MAX(shares.min, MIG_MIB_BYTES)));
 }

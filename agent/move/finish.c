@@ -16,23 +16,25 @@ static void log_end(const Job *job) {
   g_autofree char *total = format_ms(job->have_total_time, job->total_time_ms);
 
   if (job->lease && job->phase == MIG_PHASE_SUCCEEDED)
-    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "came here in %s", total);
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "arrived in %s", total);
   else if (job->lease)
     log_job(job, job->phase == MIG_PHASE_ABORTED ? LOG_NOTICE : LOG_WARNING,
             job->phase == MIG_PHASE_ABORTED ? NAMES_MESSAGE_JOB_ABORTED : NAMES_MESSAGE_JOB_FAILED,
-            "did not come (%s): %s", mig_cause_name(job->failure.cause), job->failure.message);
+            job->phase == MIG_PHASE_ABORTED ? "incoming migration aborted (%s): %s"
+                                            : "incoming migration failed (%s): %s",
+            mig_cause_name(job->failure.cause), job->failure.message);
   else if (job->phase == MIG_PHASE_SUCCEEDED && job->have_downtime)
-    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "moved to %s in %s, stopped for %" PRIu64 " ms",
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "migrated to %s in %s, downtime %" PRIu64 " ms",
             job->target_name ? job->target_name : job->target_uri, total, job->downtime_ms);
   else if (job->phase == MIG_PHASE_SUCCEEDED)
-    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "moved to %s in %s, downtime unknown",
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "migrated to %s in %s, downtime unknown",
             job->target_name ? job->target_name : job->target_uri, total);
   else if (job->phase == MIG_PHASE_ABORTED)
-    log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORTED, "not moved (%s): %s",
+    log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORTED, "migration aborted (%s): %s",
             mig_cause_name(job->failure.cause), job->failure.message);
   else
-    log_job(job, LOG_ERR, NAMES_MESSAGE_JOB_FAILED, "not moved (%s): %s", mig_cause_name(job->failure.cause),
-            job->failure.message);
+    log_job(job, LOG_ERR, NAMES_MESSAGE_JOB_FAILED, "migration failed (%s): %s",
+            mig_cause_name(job->failure.cause), job->failure.message);
 }
 
 void finish_job(Mover *mover, Job *job, MigPhase phase, const char *running_at, char *evidence) {
@@ -45,7 +47,7 @@ void finish_job(Mover *mover, Job *job, MigPhase phase, const char *running_at, 
     message = g_strdup_printf("%s (%s)",
                               strcmp(running_at, "target") == 0
                                   ? "runs at the target"
-                                  : "it moved to the target, and is not there any more",
+                                  : "it migrated to the target and is no longer there",
                               evidence);
   } else {
     message = g_strdup_printf("%s: %s", mig_cause_name(job->failure.cause), job->failure.message);
@@ -79,7 +81,7 @@ MigPhase finish_phase_of_cause(MigCause cause) {
 }
 
 void finish_unmoved(Mover *mover, Job *job) {
-  /* What did not run when it was checked is not said to run here. */
+  /* If the checks found it not running, do not claim that it runs here. */
   finish_job(mover, job, finish_phase_of_cause(job->failure.cause),
              job->failure.cause == MIG_CAUSE_DOMAIN_NOT_RUNNING ? "unknown" : "source",
              g_strdup("the migration was not started"));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls that a libvirtd does not answer, and what is told of them.
+/* Calls that a libvirtd does not answer, and how they are reported.
  *
- * Theory of Operation. callwatch.c knows which calls are late; here they are looked at some times a second, and told once when
- * they are found, and once when they are gone. What asks the same again, in another thread, while the first one hangs, is not
- * told again. A call that hangs holds up its own thread and nothing else, so it is a warning. It goes to the journal, to
- * the events of the domain's job, to whoever looks at that job or at the node, to the metrics, and to the service manager. */
+ * Theory of Operation. callwatch.c knows which calls are late. This file checks several times a second, and reports a late
+ * call once when it appears and once when it is gone. A second thread that hangs in the same call is not reported again. A
+ * hanging call blocks only its own thread, so it is a warning. It goes to the journal, to the events of the domain's job, to
+ * clients that read the job or the node, to the metrics, and to the service manager. */
 #include "agent/move/hangs.h"
 
 #include "agent/base/clock.h"
@@ -22,7 +22,7 @@ typedef struct Hang {
   char *about; /* or NULL */
   int64_t since_usec;
   uint64_t since_ms;
-  unsigned calls; /* as of the last look */
+  unsigned calls; /* as of the last check */
 } Hang;
 
 static void hang_free(gpointer data) {
@@ -58,7 +58,7 @@ static char *time_of_day(int64_t usec) {
   return g_date_time_format(time, "%H:%M:%S");
 }
 
-/* --- what is told --- */
+/* --- messages --- */
 
 static void G_GNUC_PRINTF(5, 6)
     tell(Mover *mover, const Hang *hang, int priority, const char *message_id, const char *format, ...) {
@@ -92,16 +92,17 @@ static void tell_begin(Mover *mover, const Hang *hang) {
   g_autofree char *since = time_of_day(hang->since_usec);
 
   tell(mover, hang, LOG_WARNING, NAMES_MESSAGE_CALL_HANGS,
-       "libvirtd at %s has not answered for %" PRIu64 " s, since %s: %s. Only what needs that answer waits",
+       "libvirtd at %s has not answered for %" PRIu64
+       " s, since %s: %s. Only work that needs this answer is blocked",
        hang->uri, (clock_now_ms() - hang->since_ms) / 1000, since, hang->what);
 }
 
 static void tell_end(Mover *mover, const Hang *hang) {
-  tell(mover, hang, LOG_NOTICE, NULL, "the call to libvirtd at %s has come back after %" PRIu64 " s: %s",
-       hang->uri, (clock_now_ms() - hang->since_ms) / 1000, hang->what);
+  tell(mover, hang, LOG_NOTICE, NULL, "libvirtd at %s answered after %" PRIu64 " s: %s", hang->uri,
+       (clock_now_ms() - hang->since_ms) / 1000, hang->what);
 }
 
-/* --- the looks --- */
+/* --- checks --- */
 
 static bool note_late(Mover *mover, const CallWatchLate *late) {
   Hang *hang = find(mover->hangs, late);
@@ -143,7 +144,7 @@ void hangs_tick(Mover *mover) {
     mover_status_changed(mover);
 }
 
-/* --- for who asks --- */
+/* --- queries --- */
 
 unsigned hangs_count(const Hangs *hangs) {
   unsigned n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls that a libvirtd does not answer: told when they are late, and when they have come back. */
+/* Calls that a libvirtd does not answer: reported when they are late, and when they have returned. */
 #pragma once
 
 #include "agent/move/mover.h"
@@ -9,13 +9,13 @@
 
 Hangs *hangs_new(void);
 
-/* Some times a second. */
+/* Call it several times a second. */
 void hangs_tick(Mover *mover);
 
 unsigned hangs_count(const Hangs *hangs);
 
-/* An array of the interface's type HangingCall: those about the domain, or, with NULL, all. */
+/* An array of the interface's type HangingCall: those about the domain; with NULL all of them. */
 json_t *hangs_to_json(const Hangs *hangs, const char *domain_uuid);
 
-/* "; 2 calls hang, …", for the service manager; "" if none does. The caller's. */
+/* "; 2 calls hang, …", for the service manager; "" if none hangs. The caller's. */
 char *hangs_describe(const Hangs *hangs);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How an incoming job begins: as a lease, with its images, or as a migration that nobody announced.
  *
- * Theory of Operation. The job is on stable storage before anything is done for it. Images are on record before they are made, so
- * that an agent that is killed in between knows of them. Which of them are its own it knows only of those that it saw made, and
- * that is on record before anybody is told of the lease: the others stay where they are, and are named in the journal.
+ * Theory of Operation. The job is on stable storage before anything is done for it. Images are in the record before they are
+ * created, so that an agent that is killed in between knows of them. It treats as its own only those that it saw created, and
+ * records that before anybody learns of the lease. The others stay where they are and are named in the journal.
  *
- * From the moment that the job is in the table libvirt's events of the domain reach it; its watch begins then, before any
- * image is made, and ends with the connection to libvirtd, or with the process. */
+ * Once the job is in the table, libvirt's events for the domain reach it. Its watch begins then, before any image is created,
+ * and ends with the connection to libvirtd or with the process. */
 #include "agent/move/incoming-private.h"
 
 #include "agent/base/clock.h"
@@ -14,7 +14,7 @@
 #include "agent/libvirtd/images.h"
 #include "agent/move/lifecycle.h"
 
-/* --- images that are to be made --- */
+/* --- creating images --- */
 
 static void on_await_saved(const char *id, const GError *error, gpointer user_data) {
   g_autofree IncomingBack *back = user_data;
@@ -22,9 +22,9 @@ static void on_await_saved(const char *id, const GError *error, gpointer user_da
 
   if (error)
     jobs_note_save_failure(back->mover->jobs, id, error);
-  /* Who asked is told that there is none. */
+  /* The caller gets an error, so there must be no lease. */
   if (error && job && mig_slot_release(&job->lease->slot))
-    job_note_failure(job, MIG_CAUSE_INTERNAL, error, "its record could not be kept: %s", error->message);
+    job_note_failure(job, MIG_CAUSE_INTERNAL, error, "could not store its record: %s", error->message);
   if (back->ready)
     back->ready(job, error, back->user_data);
   if (job)
@@ -32,10 +32,10 @@ static void on_await_saved(const char *id, const GError *error, gpointer user_da
   incoming_tell_waiters(back->mover, back->id);
 }
 
-/* The lease is as good as it gets: it waits for what it is for, or for its end. That its images are its own has to be on
- * record before anybody counts on it. Takes `back`. */
+/* The lease is ready: it waits for its domain, or for its end. The record must say which images are its own before anybody
+ * relies on it. Takes `back`. */
 static void await(Mover *mover, Job *job, IncomingBack *back) {
-  incoming_enter(mover, job, MIG_PHASE_PENDING, "nothing of it has come yet");
+  incoming_enter(mover, job, MIG_PHASE_PENDING, "nothing has arrived yet");
   job->lease->due_ms = clock_now_ms();
   jobs_announce(mover->jobs, job);
   jobs_save(mover->jobs, job, on_await_saved, back);
@@ -59,17 +59,17 @@ static void on_made(const ImagesAnswer *answer, const GError *error, gpointer us
     const GError *failure = answer ? answer->errors->pdata[i] : error;
 
     if (image->state == JOB_IMAGE_MADE)
-      job_add_event(job, "action", MIG_CAUSE_NONE, "%s was made for %s", image->path, image->disk);
+      job_add_event(job, "action", MIG_CAUSE_NONE, "created %s for disk %s", image->path, image->disk);
     else if (image->state == JOB_IMAGE_LEFT)
-      incoming_note_left(job, image, "it was there before it could be made, and is used as it is");
+      incoming_note_left(job, image, "it already existed and is used as it is");
     if (image->state == JOB_IMAGE_PLANNED && failure) {
       job_note_failure(job, MIG_CAUSE_LIBVIRT_ERROR, failure, "%s", failure->message);
       mig_slot_release(&job->lease->slot);
     }
-    /* Nobody knows what became of it. */
+    /* The call failed as a whole: the image may exist or not. */
     if (image->state == JOB_IMAGE_PLANNED && error) {
       image->state = JOB_IMAGE_LEFT;
-      incoming_note_left(job, image, "whether it was made is not known");
+      incoming_note_left(job, image, "unknown whether the agent created it");
     }
   }
   await(back->mover, job, back);
@@ -89,7 +89,7 @@ void incoming_make_images(Mover *mover, Job *job, IncomingBack *back) {
     return;
   }
   job->lease->asking = true;
-  incoming_enter(mover, job, MIG_PHASE_PREPARING, "makes its images");
+  incoming_enter(mover, job, MIG_PHASE_PREPARING, "creating its disk images");
   jobs_state_changed(mover->jobs, job);
   images_make(mover->local_calls, job->lease, on_made, back);
 }
@@ -102,7 +102,7 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
   Job *job = job_table_find_id(mover->jobs->table, id);
 
   if (job && error) {
-    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused, since its record cannot be kept: %s",
+    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused: could not store its record: %s",
             error->message);
     if (back->ready)
       back->ready(job, error, back->user_data);
@@ -117,8 +117,8 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
   }
   job->durable = true;
   if (job->lease->leased) {
-    log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_LEASE_GRANTED, "may come here from %s (lease %.8s)",
-               incoming_name_source(job), job->id);
+    log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_LEASE_GRANTED,
+               "may migrate here from %s (lease %.8s)", incoming_name_source(job), job->id);
     incoming_make_images(mover, job, back);
     return;
   }
@@ -131,7 +131,7 @@ void incoming_accept(Mover *mover, Job *job, IncomingReadyFunc ready, gpointer u
   IncomingBack *back;
   g_autoptr(GError) error = NULL;
 
-  /* What comes unannounced is there, and is followed in any case. */
+  /* An unannounced migration is already here, and is followed in any case. */
   if (job->lease->leased &&
       (!job_check_limits(job, &error) ||
        !damaged_permits(mover->jobs->damaged, job->request_key, job->domain_uuid, &error))) {
@@ -146,13 +146,13 @@ void incoming_accept(Mover *mover, Job *job, IncomingReadyFunc ready, gpointer u
   back->user_data = user_data;
   if (hypervisor_get_state(mover->hypervisor)->reachable)
     mig_slot_watch(&job->lease->slot);
-  job_add_event(job, "accepted", MIG_CAUSE_NONE, job->lease->leased ? "awaited from %s" : "comes from %s",
+  job_add_event(job, "accepted", MIG_CAUSE_NONE, job->lease->leased ? "expected from %s" : "arriving from %s",
                 incoming_name_source(job));
   job_table_add(mover->jobs->table, job);
   jobs_save(mover->jobs, job, on_accepted, back);
 }
 
-/* A migration that nobody announced. It is there, so no limit keeps it away; only that on jobs is kept. */
+/* A migration that nobody announced. It is already here, so of the limits only MaxJobs= applies. */
 void incoming_begin(Mover *mover, const MigVirtEvent *event) {
   g_autofree char *uri = incoming_uri(mover);
   Job *job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The images of an incoming job: which of them stay, and what is said of them. */
+/* The images of an incoming job: which of them stay, and what is reported about them. */
 #include "agent/move/incoming-private.h"
 
 #include "agent/job/log.h"
@@ -17,18 +17,18 @@ void incoming_take_image_states(Job *job, const ImagesAnswer *answer) {
 }
 
 void incoming_note_left(Job *job, const JobImage *image, const char *why) {
-  job_add_event(job, "warning", MIG_CAUSE_NONE, "%s (%s) is left here: %s", image->path, image->disk, why);
-  log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "%s (%s) is left here: %s", image->path, image->disk,
+  job_add_event(job, "warning", MIG_CAUSE_NONE, "left %s (%s) in place: %s", image->path, image->disk, why);
+  log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_LEFTOVER, "left %s (%s) in place: %s", image->path, image->disk,
           why);
 }
 
-/* It was made for a guest, which may have it as its only disk. */
+/* It was created for a guest, and may be its only disk. */
 static void leave_image(Job *job, JobImage *image, const char *why) {
   g_autofree char *name =
       image->pool ? g_strdup_printf("--pool %s %s", image->pool, image->volume) : g_strdup(image->path);
   g_autofree char *text = g_strdup_printf(
-      "%s. It may be the guest's only disk. Another move with copy_disks=all writes over it; once "
-      "the guest is known to have its disk elsewhere, it can go: virsh vol-delete %s",
+      "%s. It may be the guest's only disk. Another migration with copy_disks=all overwrites it. Once you "
+      "know that the guest has its disk elsewhere, you can delete it: virsh vol-delete %s",
       why, name);
 
   image->state = JOB_IMAGE_LEFT;
@@ -56,10 +56,10 @@ void incoming_note_removed(Job *job, const ImagesAnswer *answer) {
     if (error)
       leave_image(job, image, error->message);
     else if (image->state == JOB_IMAGE_REMOVED) {
-      job_add_event(job, "action", MIG_CAUSE_NONE, "%s was removed: it was made for what did not come",
-                    image->path);
+      job_add_event(job, "action", MIG_CAUSE_NONE,
+                    "removed %s: the guest that it was created for did not arrive", image->path);
       log_job(job, LOG_NOTICE, NAMES_MESSAGE_IMAGE_REMOVED,
-              "%s was removed: it was made for what did not come", image->path);
+              "removed %s: the guest that it was created for did not arrive", image->path);
     }
   }
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Domains that come to this node.
+/* Domains that migrate to this node.
  *
- * Theory of Operation. A lease is an incoming job that waits: its record is what makes it outlive the agent, its request key
- * what makes it safe to ask for twice, and its end what gives its place back. A migration that nobody announced gets such a
- * job as well, when libvirt tells of its first copy.
+ * Theory of Operation. A lease is an incoming job that waits: its record makes it survive the agent, its request key makes it
+ * safe to request twice, and its end frees what was reserved. A migration that nobody announced gets such a job as well, when
+ * libvirt reports its first copy.
  *
- * Nothing here steers a migration; the source does. This end is looked at: when libvirt tells of a change, when it answers
- * again after a silence, and every so often besides, for an event may be lost. A look is a call (local-call.c), one at a time for
- * each job; core/slot.c says what follows from it. It is told of events as well, for what came and went between two looks, and of
- * each gap in the watch: a look that failed, a connection that is another one. In a record no watch is kept: a new process has
- * not seen what became of the domain while there was none. Phases: preparing, while images are made; pending, while nothing has
- * come; then migrating, recovering while the outcome is open, and the end. How such a job begins is in grant.c. */
+ * Nothing here controls a migration; the source does. This end only checks the domain: when libvirt reports a change, when it
+ * answers again after a silence, and periodically, since an event may be lost. A check is a call (libvirtd/local-call.c), one at
+ * a time per job; core/slot.c decides what follows. It is also told of events, for what came and went between two checks, and of
+ * each gap in the watch: a failed check, a new connection. The watch is not kept in the record: a new process has not seen what
+ * happened to the domain in the meantime. Phases: preparing while images are created, pending while nothing has arrived, then
+ * migrating, recovering while the outcome is open, and the end. incoming-begin.c starts such a job. */
 #include "agent/move/incoming-private.h"
 
 #include "agent/base/clock.h"
@@ -29,7 +29,6 @@ IncomingBack *incoming_back_new(Mover *mover, const Job *job) {
   return back;
 }
 
-/* NULL: the agent ends, or the job is over. */
 Job *incoming_back_find(const IncomingBack *back) {
   Job *job = back->mover->ending ? NULL : job_table_find_id(back->mover->jobs->table, back->id);
 
@@ -37,7 +36,7 @@ Job *incoming_back_find(const IncomingBack *back) {
 }
 
 const char *incoming_name_source(const Job *job) {
-  return job->lease->source ? job->lease->source : "a node that did not say so before";
+  return job->lease->source ? job->lease->source : "a node that did not announce it";
 }
 
 unsigned incoming_count(const Mover *mover, uint64_t *ret_reserved_bytes) {
@@ -64,14 +63,14 @@ char *incoming_uri(const Mover *mover) {
 
 /* --- phases --- */
 
-/* What comes was prepared by libvirt, and only then came. */
+/* libvirt prepares the target before it migrates: a job passes through that phase. */
 void incoming_enter(Mover *mover, Job *job, MigPhase phase, const char *message) {
   if (job->phase == phase)
     return;
   if (job->phase == MIG_PHASE_PENDING && phase != MIG_PHASE_PREPARING)
-    jobs_enter_phase(mover->jobs, job, MIG_PHASE_PREPARING, "libvirt has begun to prepare its coming");
+    jobs_enter_phase(mover->jobs, job, MIG_PHASE_PREPARING, "libvirt is preparing for its arrival");
   if (job->phase == MIG_PHASE_PREPARING && phase == MIG_PHASE_RECOVERING)
-    jobs_enter_phase(mover->jobs, job, MIG_PHASE_MIGRATING, "it comes");
+    jobs_enter_phase(mover->jobs, job, MIG_PHASE_MIGRATING, "it is arriving");
   jobs_enter_phase(mover->jobs, job, phase, message);
 }
 
@@ -80,14 +79,14 @@ static void note_coming(Mover *mover, Job *job, const char *why) {
     job->started_usec = g_get_real_time();
     job->started_ms = clock_now_ms();
   }
-  /* It was to end for want of it. */
+  /* The released lease was about to end unused. */
   if (job->failure.cause == MIG_CAUSE_USER_ABORT) {
     job_clear_failure(job);
     job->abort_requested = false;
-    job_add_event(job, "warning", MIG_CAUSE_NONE, "it came before its lease was given back");
+    job_add_event(job, "warning", MIG_CAUSE_NONE, "it arrived before its lease was released");
   }
   incoming_enter(mover, job, MIG_PHASE_MIGRATING, why);
-  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "comes here from %s", incoming_name_source(job));
+  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "migrating here from %s", incoming_name_source(job));
 }
 
 static void note_stage(Job *job, MigStage stage) {
@@ -104,42 +103,37 @@ static const struct {
   MigPhase phase;
   const char *running_at;
   const char *message;
-  const char *unwatched; /* what can be said after a gap; NULL: the same */
+  const char *unwatched; /* the message after a gap in the watch; NULL: the same */
 } ends[] = {
     [MIG_SLOT_OPEN] = {MIG_CAUSE_INTERNAL, MIG_PHASE_FAILED, "unknown", "it has not ended", NULL},
     [MIG_SLOT_ARRIVED] = {MIG_CAUSE_NONE, MIG_PHASE_SUCCEEDED, "target", "", NULL},
-    [MIG_SLOT_CANCELLED] =
-        {MIG_CAUSE_CANCELLED_ELSEWHERE, MIG_PHASE_FAILED, "unknown",
-         "its source ended the migration, or lost it: what had come of it is gone from here, and "
-         "never ran. The source's job tells why",
-         NULL},
-    [MIG_SLOT_GONE] =
-        {MIG_CAUSE_NOT_WATCHED, MIG_PHASE_FAILED, "unknown",
-         "what had come of it is gone from here, and it was not watched all the time: the guest "
-         "may have run here, and been turned off. Ask its source's job, and look at its log here "
-         "(/var/log/libvirt/qemu), before it is started anywhere",
-         NULL},
-    [MIG_SLOT_STOPPED] =
-        {MIG_CAUSE_GUEST_STOPPED, MIG_PHASE_FAILED, "unknown",
-         "the guest came here, and does not run any more: look at its log here, and at its source, before "
-         "it is started anywhere",
-         NULL},
+    [MIG_SLOT_CANCELLED] = {MIG_CAUSE_CANCELLED_ELSEWHERE, MIG_PHASE_FAILED, "unknown",
+                            "the source ended the migration, or lost it: the copy that had arrived here is "
+                            "gone and never ran. The source's job says why",
+                            NULL},
+    [MIG_SLOT_GONE] = {MIG_CAUSE_NOT_WATCHED, MIG_PHASE_FAILED, "unknown",
+                       "the copy that had arrived here is gone, and the agent did not watch without a gap: "
+                       "the guest may have run here and been shut off. Before you start it anywhere, check "
+                       "the source's job and the guest's log here (/var/log/libvirt/qemu)",
+                       NULL},
+    [MIG_SLOT_STOPPED] = {MIG_CAUSE_GUEST_STOPPED, MIG_PHASE_FAILED, "unknown",
+                          "the guest arrived here and no longer runs: before you start it anywhere, check "
+                          "its log here and its source",
+                          NULL},
     [MIG_SLOT_TAKEN] =
         {MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET, MIG_PHASE_FAILED, "target",
-         "a domain of that UUID was started here, and not by a migration: no migration of it can "
-         "come. Find out which copy is the guest before anything else",
-         "a domain of that UUID is alive here, and it was not watched all the time: it may have come, or "
-         "have "
-         "been started here. Find out which copy is the guest before anything else"},
-    [MIG_SLOT_RELEASED] = {MIG_CAUSE_USER_ABORT, MIG_PHASE_ABORTED, "unknown", "its lease was given back",
+         "a domain with this UUID was started here, not by a migration, so no migration of it can arrive. "
+         "Before anything else, find out which copy is the guest",
+         "a domain with this UUID is alive here, and the agent did not watch without a gap: it may have "
+         "arrived by migration or been started here. Before anything else, find out which copy is the guest"},
+    [MIG_SLOT_RELEASED] = {MIG_CAUSE_USER_ABORT, MIG_PHASE_ABORTED, "unknown", "its lease was released",
                            NULL},
-    [MIG_SLOT_EXPIRED] =
-        {MIG_CAUSE_LEASE_EXPIRED, MIG_PHASE_ABORTED, "unknown",
-         "nothing came while its lease held: prepare it again, for longer if need be "
-         "(LeaseTimeout=, timeout_s)",
-         "its lease is over, and nothing of it runs here now. It was not watched all the time: "
-         "the guest may have come, run and been turned off. Ask its source's job before it is "
-         "started anywhere"},
+    [MIG_SLOT_EXPIRED] = {MIG_CAUSE_LEASE_EXPIRED, MIG_PHASE_ABORTED, "unknown",
+                          "nothing arrived before the lease expired: prepare it again, with a longer lease "
+                          "if needed (LeaseTimeout=, timeout_s)",
+                          "the lease expired, and the guest does not run here now. The agent did not watch "
+                          "without a gap: the guest may have arrived, run and been shut off. Before you "
+                          "start it anywhere, check the source's job"},
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(ends) == MIG_SLOT_END_COUNT);
 
@@ -162,12 +156,12 @@ static void take_removed(Mover *mover, Job *job, const ImagesAnswer *answer, con
   job->lease->asking = false;
   job->lease->due_ms = clock_now_ms() + 1000;
   if (error || !answer->removed) {
-    /* Not now; the next look tells more. A thread may still be at it: what it knows is of before. */
+    /* Not now; the next check will tell more. A thread may still be removing images, on outdated knowledge: call it off. */
     g_atomic_int_set(job->lease->called_off, 1);
     mig_slot_doubt(&job->lease->slot);
     if (error) {
       g_autofree char *text =
-          g_strdup_printf("removes what was made for it, and tries again: %s", error->message);
+          g_strdup_printf("removes the images that were created for it, retrying: %s", error->message);
 
       job_set_next_action(job, text);
       jobs_announce(mover->jobs, job);
@@ -179,23 +173,23 @@ static void take_removed(Mover *mover, Job *job, const ImagesAnswer *answer, con
   if (answer->have_status && answer->status.state != MIG_END_ABSENT &&
       answer->status.state != MIG_END_INACTIVE) {
     job_add_event(job, "warning", MIG_CAUSE_NONE,
-                  "it came at the moment at which its images were removed: abort it at its source");
+                  "it arrived while its images were being removed: abort the migration at its source");
     log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_NEEDS_OPERATOR,
-            "it came at the moment at which its images were removed: abort it at its source");
+            "it arrived while its images were being removed: abort the migration at its source");
     jobs_state_changed(mover->jobs, job);
     incoming_ask(mover, job);
     return;
   }
   end = job->lease->slot.likely;
-  /* Something was heard of it meanwhile. */
+  /* An event arrived in the meantime. */
   if (end == MIG_SLOT_OPEN) {
     jobs_state_changed(mover->jobs, job);
     incoming_ask(mover, job);
     return;
   }
   finish(mover, job, end,
-         end == MIG_SLOT_CANCELLED ? "the copy that had come is gone, and never ran here"
-                                   : "nothing of it has come");
+         end == MIG_SLOT_CANCELLED ? "the copy that had arrived is gone and never ran here"
+                                   : "nothing arrived");
 }
 
 static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
@@ -208,7 +202,7 @@ static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer
   incoming_tell_waiters(back->mover, back->id);
 }
 
-/* --- those who wait for a look --- */
+/* --- waiting for a check --- */
 
 typedef struct LookWaiter {
   IncomingSeenFunc seen;
@@ -224,7 +218,7 @@ static void look_waiter_free(gpointer data) {
   g_free(waiter);
 }
 
-/* An asker may ask again, of this job even. */
+/* A callback may wait again, even for this job. */
 void incoming_tell_waiters(Mover *mover, const char *id) {
   Job *job = job_table_find_id(mover->jobs->table, id);
   g_autoptr(GPtrArray) waiters = NULL;
@@ -251,12 +245,12 @@ void incoming_look(Mover *mover, Job *job, IncomingSeenFunc seen, gpointer user_
     incoming_ask(mover, job);
 }
 
-/* --- looks --- */
+/* --- checks --- */
 
 typedef struct Look {
   char uuid[MIG_UUID_STRING_SIZE];
   MigDomainStatus status;
-  bool unbroken; /* the connection by which events come has outlived it */
+  bool unbroken; /* the event connection stayed up during the check */
   bool have_final;
   MigFinalStats final;
 } Look;
@@ -273,14 +267,14 @@ static bool run_look(MigDriver *driver, MigConn *conn, gpointer task, GError **e
   return true;
 }
 
-/* What this end has of the numbers. */
+/* The statistics as far as this end knows them. */
 static void take_final(Job *job, const Look *look) {
   if (look->have_final) {
     job->have_total_time = look->final.total_time_ms > 0;
     job->total_time_ms = look->final.total_time_ms;
     job->have_transferred = look->final.transferred_bytes > 0;
     job->transferred_bytes = look->final.transferred_bytes;
-    /* After post-copy libvirt says a tenth of it. */
+    /* After post-copy libvirt reports a tenth of the real downtime. */
     job->have_downtime = look->final.have_downtime && job->stage != MIG_STAGE_POST_COPY;
     job->downtime_ms = look->final.downtime_ms;
   } else if (job->started_ms > 0) {
@@ -305,9 +299,9 @@ static void follow(Mover *mover, Job *job, const MigSlotAnswer *answer) {
     jobs_state_changed(mover->jobs, job);
 }
 
-/* Told once: what it means is the same, however often it happens. */
+/* Reported once: it means the same however often it happens. */
 static void note_gap(Job *job, const char *why) {
-  job_add_event(job, "warning", MIG_CAUSE_NONE, "it is not watched without a gap any more: %s", why);
+  job_add_event(job, "warning", MIG_CAUSE_NONE, "there was a gap in watching it: %s", why);
 }
 
 static void apply(Mover *mover, Job *job, const Look *look) {
@@ -357,14 +351,14 @@ static void on_look(gpointer task, const GError *error, gpointer user_data) {
     return;
   again = job->lease->asked_for_again;
   job->lease->asking = job->lease->asked_for_again = false;
-  /* Something has happened since it was asked: what is known is of before. */
+  /* Something happened during the check: its result is outdated. */
   if (again) {
     incoming_ask(back->mover, job);
     return;
   }
   apply(back->mover, job, task);
   if (!job_is_final(job) && job->lease->asking)
-    return; /* images are being removed: that ends it */
+    return; /* images are being removed; that will end the job */
   incoming_tell_waiters(back->mover, back->id);
 }
 
@@ -384,7 +378,7 @@ void incoming_ask(Mover *mover, Job *job) {
   local_calls_run(mover->local_calls, &call, on_look, incoming_back_new(mover, job));
 }
 
-/* --- what moves it on --- */
+/* --- what drives the job --- */
 
 void incoming_handle_event(Mover *mover, Job *job, const MigVirtEvent *event) {
   const MigSlotNews news = {
@@ -397,7 +391,7 @@ void incoming_handle_event(Mover *mover, Job *job, const MigVirtEvent *event) {
   if (job) {
     bool heard = mig_slot_hear(&job->lease->slot, &news);
 
-    /* What is said of it later may rest on it; what is done now does not any more. */
+    /* A later verdict may rest on this event; a removal in progress no longer has a basis. */
     if (heard || (event->kind == MIG_VIRT_EVENT_STATE && event->state != MIG_END_INACTIVE))
       g_atomic_int_set(job->lease->called_off, 1);
     if (heard && job->durable)
@@ -429,7 +423,7 @@ void incoming_lose_sight(Mover *mover, const char *why) {
     if (!job->lease || job_is_final(job) || !mig_slot_gap(&job->lease->slot))
       continue;
     g_atomic_int_set(job->lease->called_off, 1);
-    note_gap(job, why ? why : "the connection to libvirtd was made anew");
+    note_gap(job, why ? why : "the connection to libvirtd was re-established");
     if (job->durable)
       jobs_state_changed(mover->jobs, job);
   }
@@ -443,17 +437,16 @@ bool incoming_release(Mover *mover, Job *job, const Caller *caller) {
   if (job->abort_requested)
     return true;
   job->abort_requested = true;
-  job_add_event(job, "abort_requested", MIG_CAUSE_USER_ABORT, "given back by %s", who);
-  log_job_by(job, caller, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its lease was given back by %s",
-             who);
-  job_note_failure(job, MIG_CAUSE_USER_ABORT, NULL, "its lease was given back by %s", who);
+  job_add_event(job, "abort_requested", MIG_CAUSE_USER_ABORT, "released by %s", who);
+  log_job_by(job, caller, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "lease released by %s", who);
+  job_note_failure(job, MIG_CAUSE_USER_ABORT, NULL, "lease released by %s", who);
   if (job->lease->due_ms > 0)
     job->lease->due_ms = clock_now_ms();
   jobs_announce(mover->jobs, job);
   return true;
 }
 
-/* Where the time of day was set, or the node booted, it is another than they were told. */
+/* If the time of day was set or the node rebooted, it differs from what clients were told. */
 static void correct_expiry(Job *job) {
   int64_t left_ms = (int64_t)(job->pending_since_ms + job->lease->timeout_ms) - (int64_t)clock_now_ms();
   int64_t expires_usec = g_get_real_time() + left_ms * 1000;
@@ -464,7 +457,7 @@ static void correct_expiry(Job *job) {
 
 void incoming_adopt(Mover *mover, Job *job) {
   correct_expiry(job);
-  job_add_event(job, "agent_restarted", MIG_CAUSE_NONE, "the agent was restarted; its end here is looked at");
+  job_add_event(job, "agent_restarted", MIG_CAUSE_NONE, "the agent was restarted; checking the domain here");
   if (!job->lease->slot.came && !job->lease->slot.ran && job->lease->slot.ending == MIG_SLOT_OPEN)
     incoming_make_images(mover, job, incoming_back_new(mover, job));
   else
@@ -477,7 +470,7 @@ void incoming_tick(Mover *mover, Job *job, uint64_t now_ms) {
   if (!job->durable || lease->asking)
     return;
   if (lease->leased && mig_slot_expire(&lease->slot, now_ms, job->pending_since_ms + lease->timeout_ms)) {
-    job_add_event(job, "decision", MIG_CAUSE_LEASE_EXPIRED, "its time is over");
+    job_add_event(job, "decision", MIG_CAUSE_LEASE_EXPIRED, "the lease expired");
     jobs_state_changed(mover->jobs, job);
     lease->due_ms = now_ms;
   }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A job's way through its phases.
  *
- * Theory of Operation. Everything here runs on the main thread and only reacts: to a client, to a job's run, to an
- * event of libvirt, to the clock. A job is accepted once its record is durable; it is admitted when a place is free;
- * its run prepares (run.c); the record says "migrating" on stable storage *before* anything may move, so that an
- * agent that is killed and started again knows which domains may be on their way. From there on only a verdict from
- * both ends ends the job. */
+ * Theory of Operation. Everything here runs on the main thread and only reacts: to a client, a job's run, a libvirt
+ * event, the clock. A job is accepted once its record is durable, and admitted when a slot is free. Its run prepares
+ * (run.c). The record says "migrating" on stable storage *before* anything may move, so that an agent that is killed and
+ * restarted knows which domains may be migrating. From then on only a verdict from both ends finishes the job. */
 #include "agent/move/lifecycle.h"
 
 #include "agent/base/clock.h"
@@ -36,7 +35,7 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
   if (!job)
     return;
   if (error) {
-    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused, since its record cannot be kept: %s",
+    log_job(job, LOG_ERR, NAMES_MESSAGE_STORE_FAILED, "refused: could not store its record: %s",
             error->message);
     accepting->done(job, error, accepting->user_data);
     store_remove(mover->jobs->store, job->id);
@@ -45,8 +44,9 @@ static void on_accepted(const char *id, const GError *error, gpointer user_data)
   }
   job->durable = true;
   jobs_tell(mover->jobs, job, JOB_CHANGE_ACCEPTED);
-  log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_JOB_ACCEPTED, "to be moved to %s (job %.8s)",
-             job->target_name ? job->target_name : job->target_uri, job->id);
+  log_job_by(job, job->caller, LOG_INFO, NAMES_MESSAGE_JOB_ACCEPTED,
+             "accepted for migration to %s (job %.8s)", job->target_name ? job->target_name : job->target_uri,
+             job->id);
   admit_push(mover, job);
   accepting->done(job, NULL, accepting->user_data);
   admit_jobs(mover);
@@ -67,13 +67,13 @@ void lifecycle_accept(Mover *mover, Job *job, LifecycleAcceptedFunc done, gpoint
   accepting->mover = mover;
   accepting->done = done;
   accepting->user_data = user_data;
-  job_add_event(job, "accepted", MIG_CAUSE_NONE, "to be moved to %s",
+  job_add_event(job, "accepted", MIG_CAUSE_NONE, "accepted for migration to %s",
                 job->target_name ? job->target_name : job->target_uri);
   job_table_add(mover->jobs->table, job);
   jobs_save(mover->jobs, job, on_accepted, accepting);
 }
 
-/* --- what clients ask for --- */
+/* --- requests of clients --- */
 
 LifecycleAbort lifecycle_take_back(Mover *mover, Job *job, MigCause cause, const Caller *caller,
                                    const char *why) {
@@ -88,7 +88,7 @@ LifecycleAbort lifecycle_take_back(Mover *mover, Job *job, MigCause cause, const
 
   job->abort_requested = true;
   job_add_event(job, "abort_requested", cause, "%s", why);
-  log_job_by(job, caller, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "its end was asked for: %s", why);
+  log_job_by(job, caller, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORT_REQUESTED, "aborting: %s", why);
   if (!run || !run_has_failed(run))
     job_note_failure(job, cause, NULL, "aborted: %s", why);
   if (!run || !run_may_be_moving(run)) {
@@ -101,26 +101,26 @@ LifecycleAbort lifecycle_take_back(Mover *mover, Job *job, MigCause cause, const
 }
 
 LifecycleAbort lifecycle_abort(Mover *mover, Job *job, const Caller *caller) {
-  g_autofree char *who = caller_describe(caller), *why = g_strdup_printf("on request of %s", who);
+  g_autofree char *who = caller_describe(caller), *why = g_strdup_printf("requested by %s", who);
 
   if (job->lease && !job_is_final(job))
     return incoming_release(mover, job, caller) ? LIFECYCLE_ABORT_ASKED : LIFECYCLE_ABORT_INCOMING;
   return lifecycle_take_back(mover, job, MIG_CAUSE_USER_ABORT, caller, why);
 }
 
-/* Why a migration is not to be ended by force now; NULL: it may be. */
+/* Why a migration cannot be forced to complete now; NULL: it can. */
 static const char *why_not_complete(const Job *job) {
   if (job->phase != MIG_PHASE_MIGRATING || !job->run || !run_may_be_moving(job->run))
-    return "only a job that is migrating can be completed by force";
+    return "only a migrating job can be forced to complete";
   if (job->stage == MIG_STAGE_POST_COPY)
-    return "it is in post-copy already, and goes on to its end by itself";
+    return "it is already in post-copy and will complete by itself";
   if (job->abort_requested)
-    return "its abort was asked for before";
+    return "its abort has already been requested";
   return NULL;
 }
 
-/* The record says that the agent pauses the guest: now it may. If the migration fails then, the guest is known to be resumed. A
- * pause that is not made after all does not stay on record: its owner's would be taken for it. */
+/* The record says that the agent pauses the guest: now it may. If the migration then fails, the agent knows to resume the
+ * guest. A pause that does not happen must not stay in the record: a pause by the guest's owner would be taken for it. */
 static void on_pause_recorded(const char *id, const GError *error, gpointer user_data) {
   Mover *mover = user_data;
   Job *job = job_table_find_id(mover->jobs->table, id);
@@ -130,7 +130,7 @@ static void on_pause_recorded(const char *id, const GError *error, gpointer user
     jobs_note_save_failure(mover->jobs, id, error);
   if (!job || !job->run || !run_wants_pause(job->run))
     return;
-  why = error ? "that could not be put on stable storage" : why_not_complete(job);
+  why = error ? "could not write the pause to stable storage" : why_not_complete(job);
   if (why)
     run_drop_pause(job->run, why);
   else
@@ -141,16 +141,16 @@ const char *lifecycle_complete(Mover *mover, Job *job, MigActionKind kind, const
   const char *why;
 
   if (job->lease)
-    return "it comes from another node, whose agent steers it: complete it there";
+    return "this is an incoming migration, and the source's agent controls it: complete it there";
   why = why_not_complete(job);
   if (why)
     return why;
   if (kind == MIG_ACTION_PAUSE && run_wants_pause(job->run))
-    return "its pause was asked for before, and libvirt has not answered yet";
+    return "its pause has already been requested, and libvirt has not answered yet";
   if (kind == MIG_ACTION_START_POST_COPY && !(job->have_plan && job->plan.post_copy))
-    return "the migration was not started for post-copy: start it with allow_post_copy=yes";
-  job_add_event(job, "decision", MIG_CAUSE_NONE, "%s: asked for by %s", mig_action_name(kind), who);
-  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: asked for by %s", mig_action_name(kind), who);
+    return "the migration was started without post-copy: start it with allow_post_copy=yes";
+  job_add_event(job, "decision", MIG_CAUSE_NONE, "%s: requested by %s", mig_action_name(kind), who);
+  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: requested by %s", mig_action_name(kind), who);
   if (kind == MIG_ACTION_PAUSE) {
     run_want_pause(job->run);
     jobs_announce(mover->jobs, job);
@@ -162,7 +162,7 @@ const char *lifecycle_complete(Mover *mover, Job *job, MigActionKind kind, const
   return NULL;
 }
 
-/* What was said is on stable storage: now it counts. */
+/* The operator's answer is on stable storage: now it counts. */
 static void on_word_recorded(const char *id, const GError *error, gpointer user_data) {
   Mover *mover = user_data;
   Job *job = job_table_find_id(mover->jobs->table, id);
@@ -177,7 +177,7 @@ static void on_word_recorded(const char *id, const GError *error, gpointer user_
   }
   job->record.told_it_ran = job->record.told_it_stayed = false;
   job_add_event(job, "warning", MIG_CAUSE_NONE,
-                "what was said could not be put on stable storage, and does not count: %s", error->message);
+                "could not write that answer to stable storage, so it does not count: %s", error->message);
   jobs_state_changed(mover->jobs, job);
 }
 
@@ -185,11 +185,12 @@ const char *lifecycle_settle(Mover *mover, Job *job, bool it_ran, const char *wh
   const char *refusal;
 
   if (job->lease)
-    return "it comes from another node, whose agent asks: settle it there";
+    return "this is an incoming migration, and the source's agent controls it: settle it there";
   if (it_ran ? job->record.told_it_ran : job->record.told_it_stayed)
     return NULL;
   if (job->phase != MIG_PHASE_RECOVERING || !job->run || !run_asks_operator(job->run))
-    return "it asks nothing of an operator: only a job whose outcome nobody else can know is settled so";
+    return "it is not waiting for an operator: only a job whose outcome nobody else can know can be settled "
+           "this way";
   refusal = mig_settle_refuse_word(&job->record, it_ran);
   if (refusal)
     return refusal;
@@ -204,7 +205,7 @@ const char *lifecycle_settle(Mover *mover, Job *job, bool it_ran, const char *wh
   return NULL;
 }
 
-/* Was the migration started so that it can be gone this way? */
+/* Was the migration started with this ability? */
 static bool was_asked_for(const Job *job, MigPolicyKey key) {
   if (mig_policy_get(&job->policy, key))
     return true;
@@ -271,7 +272,7 @@ bool lifecycle_tune(Mover *mover, Job *job, const MigPolicy *changes, const char
   return true;
 }
 
-/* --- the start of the agent, the clock, libvirt's events --- */
+/* --- start of the agent, clock, libvirt events --- */
 
 void lifecycle_adopt(Mover *mover, Job *job) {
   if (job->lease) {
@@ -283,22 +284,23 @@ void lifecycle_adopt(Mover *mover, Job *job) {
     admit_push(mover, job);
     break;
   case MIG_PHASE_PREPARING:
-    /* The record says "migrating" before anything moves: nothing did. */
-    job_add_event(job, "agent_restarted", MIG_CAUSE_NONE, "the agent was restarted; the checks begin anew");
+    /* The record says "migrating" before anything moves, so nothing has. */
+    job_add_event(job, "agent_restarted", MIG_CAUSE_NONE,
+                  "the agent was restarted; starting the checks over");
     if (job_queue_try_enter(mover->jobs->queue, job)) {
       run_start(mover, job, false);
       break;
     }
-    jobs_enter_phase(mover->jobs, job, MIG_PHASE_PENDING, "it had no place yet, and waits for one again");
+    jobs_enter_phase(mover->jobs, job, MIG_PHASE_PENDING, "back in the queue; waiting for its turn");
     admit_push(mover, job);
     jobs_state_changed(mover->jobs, job);
     break;
   case MIG_PHASE_MIGRATING:
-    jobs_enter_phase(mover->jobs, job, MIG_PHASE_RECOVERING, "both ends are asked");
+    jobs_enter_phase(mover->jobs, job, MIG_PHASE_RECOVERING, "asking both ends for the outcome");
     G_GNUC_FALLTHROUGH;
   case MIG_PHASE_RECOVERING:
     job_add_event(job, "agent_restarted", MIG_CAUSE_NONE,
-                  "the agent was restarted; the move is taken up again");
+                  "the agent was restarted; taking over the migration");
     job_queue_enter(mover->jobs->queue, job);
     run_adopt(mover, job);
     jobs_state_changed(mover->jobs, job);
@@ -319,7 +321,7 @@ void lifecycle_tick(Mover *mover) {
     if (!job_is_final(job))
       g_ptr_array_add(unfinished, job);
   }
-  /* A step may finish its job and start others. */
+  /* A tick may finish its job and start others. */
   for (guint i = 0; i < unfinished->len; i++) {
     Job *job = unfinished->pdata[i];
 

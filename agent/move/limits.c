@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The limits of a migration's bandwidth, as libvirt is asked to set them. */
+/* The bandwidth limits of a migration, as set in libvirt. */
 #include "agent/move/run-private.h"
 
 #include "agent/base/clock.h"
 
-/* After libvirt has refused the limits of the bandwidth. */
+/* Retry interval after libvirt refused the limits. */
 #define LIMITS_AGAIN_MS 2000
 
 void limits_set(JobRun *run, uint64_t bytes_per_s, uint64_t post_copy_bytes_per_s) {
@@ -26,8 +26,7 @@ void limits_lift_share(JobRun *run) {
   limits_set_own(run);
 }
 
-/* The job's policy has them, so libvirt is to have them: whoever refuses, or is away, is asked again. False: that was said
- * before. */
+/* The job's policy demands the limits: retries until libvirt accepts them. False: the failure was already reported. */
 bool limits_note_set(JobRun *run, const GError *error) {
   bool news = !error || !run->limits_refused;
 
@@ -38,7 +37,7 @@ bool limits_note_set(JobRun *run, const GError *error) {
   return news;
 }
 
-/* libvirt is seen at the migration, and no share of a common bandwidth has a say. */
+/* libvirt reports the migration as running, and no share of MaxBandwidth= determines the limits. */
 static bool may_set_limits(const JobRun *run) {
   return run->job->phase == MIG_PHASE_MIGRATING && run->go_given && !run->silent && !run->bandwidth.in &&
          !run->job->abort_requested;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What earlier moves tell of the link to a target. The job records are the memory: nothing else is kept. */
+/* What earlier migrations tell about the link to a target. It is read from the job records; nothing else is kept. */
 #include "agent/move/link.h"
 
 #include <string.h>
 
-/* Of so many newest moves the fastest counts: a slower one may have shared the link. Of their silences the middle one. */
+/* Of this many newest migrations the fastest rate counts, since a slower one may have shared the link; and the median
+ * downtime. */
 #define MOVES 3
-/* A smaller one says more of its setup than of the link. */
+/* A smaller one tells more about its setup than about the link. */
 #define TRANSFERRED_MIN_BYTES (32 * MIG_MIB_BYTES)
 
-/* What the monitor saw, also if the move came to nothing; one that was too short for that by its total. */
+/* The rate that the monitor saw, even if the migration failed; for one too short for that, the average. */
 static uint64_t rate_of(const Job *job) {
   if (!job_is_final(job) || mig_policy_get(&job->policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S) > 0)
     return 0;
@@ -23,7 +24,7 @@ static uint64_t rate_of(const Job *job) {
   return (uint64_t)((double)job->transferred_bytes * 1000.0 / (double)job->total_time_ms);
 }
 
-/* A longer one was of a pause, or of a guest that dirtied a lot. */
+/* A longer downtime came from a pause, or from a guest with a high dirty rate. */
 #define SWITCH_MAX_MS 300
 
 static uint64_t switch_of(const Job *job) {
@@ -32,14 +33,14 @@ static uint64_t switch_of(const Job *job) {
              : 0;
 }
 
-/* The middle one of three, the smaller of two. */
+/* The median of three, the smaller of two. */
 static uint64_t middle(const uint64_t *values, unsigned n) {
   if (n < MOVES)
     return n == 0 ? 0 : n == 1 ? values[0] : MIN(values[0], values[1]);
   return MAX(MIN(values[0], values[1]), MIN(MAX(values[0], values[1]), values[2]));
 }
 
-/* A URI that was given as such is that of the target which has it. */
+/* A caller may also have given the URI of a configured target. */
 static uint64_t configured(const Config *config, const char *target_uri) {
   for (guint i = 0; i < config->targets->len; i++) {
     const ConfigTarget *target = config->targets->pdata[i];

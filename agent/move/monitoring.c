@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The monitor of a run: what it is told, and what it decides. */
+/* The monitor of a run: feeds it, and acts on its decisions. */
 #include "agent/move/run-private.h"
 
 #include "agent/job/log.h"
@@ -11,7 +11,6 @@ static void note_deadline(JobRun *run) {
   run->job->deadline_ms = deadline_ms == UINT64_MAX ? 0 : deadline_ms;
 }
 
-/* What a monitor after a restart is to know. True: that has changed, and is to be written down. */
 bool monitoring_note_steering(JobRun *run) {
   MigSteering steering;
 
@@ -60,7 +59,7 @@ static void take_action(JobRun *run, const MigAction *action) {
     if (!run->error)
       job_note_failure(job, action->cause, NULL, "%s", action->message);
     log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_GUARD, "aborted by the agent: %s", action->message);
-    job_set_next_action(job, "waits for the migration to be cancelled");
+    job_set_next_action(job, "waits for libvirt to cancel the migration");
   } else {
     log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_DECISION, "%s: %s", mig_action_name(action->kind),
             action->message);

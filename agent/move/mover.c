@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the rooms above are told of. */
+/* Notification of the layers above. */
 #include "agent/move/mover.h"
 
 void mover_status_changed(const Mover *mover) {

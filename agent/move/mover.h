@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What decides about jobs: this node's libvirtd, what is under way, what there is to share. Main thread only. */
+/* What runs jobs: this node's libvirtd, the migrations in progress, the shared bandwidth. Main thread only. */
 #pragma once
 
 #include "agent/job/jobs.h"
@@ -14,16 +14,16 @@ typedef struct Mover {
   Jobs *jobs;
   const Config *config;
   GMainContext *context;
-  MigDriver *driver; /* of call_watch_new() */
+  MigDriver *driver; /* from call_watch_new() */
   Hypervisor *hypervisor;
-  LocalCalls *local_calls; /* of incoming jobs */
+  LocalCalls *local_calls; /* for incoming jobs */
   Bandwidth *bandwidth;
   Hangs *hangs;
   const char *hostname;
-  bool host_going_down; /* nothing starts any more */
-  bool ending;          /* this process ends: what comes back finds no jobs */
+  bool host_going_down; /* no new migrations */
+  bool ending;          /* this process is stopping: pending calls find no jobs */
 
-  /* Since the process began, for the metrics. */
+  /* Since the process started, for the metrics. */
   uint64_t actions[MIG_ACTION_COUNT];
   uint64_t touches[MIG_TOUCH_COUNT][2]; /* failed, done */
 

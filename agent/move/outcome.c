@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The end of a run: what the migration's call returned, and the verdict. */
+/* The end of a run: the result of the migration call, and the verdict. */
 #include "agent/move/run-private.h"
 
 #include "agent/base/clock.h"
@@ -14,14 +14,14 @@ void outcome_on_returned(JobRun *run, const WorkerReport *report) {
   run->flow = (JobFlow){0};
   if (!report->error)
     return;
-  job_add_event(job, "action", MIG_CAUSE_NONE, "the migration ended with an error, both ends are asked: %s",
-                report->error->message);
+  job_add_event(job, "action", MIG_CAUSE_NONE,
+                "the migration call failed; asking both ends for the outcome: %s", report->error->message);
   if (job->failure.cause == MIG_CAUSE_NONE)
     run->error = g_error_copy(report->error);
   jobs_state_changed(run->mover->jobs, job);
 }
 
-/* Of the migration's own error, when nobody had asked for an end. */
+/* The cause if nobody requested an abort: from the migration's own error. */
 static MigCause cause_of_migration(const GError *error) {
   static const struct {
     MigVirtError error;
@@ -48,7 +48,7 @@ static MigCause cause_of_migration(const GError *error) {
   return MIG_CAUSE_LIBVIRT_ERROR;
 }
 
-/* The final count: libvirt's event at the source has it, else the target. */
+/* The final statistics: from libvirt's event at the source, otherwise from the target. */
 static void take_final_stats(JobRun *run, const WorkerReport *report) {
   const MigFinalStats *final = run->have_final ? &run->final : report->have_final ? &report->final : NULL;
   Job *job = run->job;
@@ -57,7 +57,7 @@ static void take_final_stats(JobRun *run, const WorkerReport *report) {
     return;
   job->have_total_time = final->total_time_ms > 0;
   job->total_time_ms = final->total_time_ms;
-  /* After post-copy libvirt says some 5 ms, and the guest was silent for 50 to 150: rather no number than that one. */
+  /* After post-copy libvirt reports about 5 ms, while the guest was silent for 50 to 150: better no number than that one. */
   job->have_downtime = final->have_downtime && job->stage != MIG_STAGE_POST_COPY;
   job->downtime_ms = final->downtime_ms;
   job->have_transferred = final->transferred_bytes > 0;
@@ -69,7 +69,7 @@ static void settle_moved(JobRun *run, const WorkerReport *report, const char *ru
 
   if (job->failure.cause != MIG_CAUSE_NONE) {
     job_add_event(job, "warning", job->failure.cause,
-                  "the end that was asked for (%s) came too late: it had moved",
+                  "the abort (%s) came too late: the guest had already migrated",
                   mig_cause_name(job->failure.cause));
     job_clear_failure(job);
   }
@@ -81,7 +81,7 @@ static void settle_moved(JobRun *run, const WorkerReport *report, const char *ru
   finish_job(run->mover, job, MIG_PHASE_SUCCEEDED, running_at, g_strdup(report->evidence));
 }
 
-/* The record said that it may be on its way, and it never was: the agent was killed in between. */
+/* The record said that it may be migrating, but it never started: the agent was killed in between. */
 static void begin_anew(JobRun *run) {
   Mover *mover = run->mover;
   Job *job = run->job;
@@ -92,7 +92,7 @@ static void begin_anew(JobRun *run) {
   job->started_ms = 0;
   job->started_usec = 0;
   jobs_enter_phase(mover->jobs, job, MIG_PHASE_PREPARING,
-                   "the agent was restarted before the migration had begun; the checks begin anew");
+                   "the agent was restarted before the migration had started; starting the checks over");
   run_start(mover, job, false);
   jobs_state_changed(mover->jobs, job);
 }
@@ -110,9 +110,9 @@ static void settle_unmoved(JobRun *run, const WorkerReport *report) {
   if (run->error)
     job_note_failure(job, cause_of_migration(run->error), run->error, "%s", run->error->message);
   else
-    job_note_failure(
-        job, MIG_CAUSE_LIBVIRT_ERROR, NULL,
-        "the migration ended while the agent was away, and libvirt no longer says why: see its log");
+    job_note_failure(job, MIG_CAUSE_LIBVIRT_ERROR, NULL,
+                     "the migration ended while the agent was not watching, and libvirt no longer reports "
+                     "why: see libvirt's log");
   finish_job(run->mover, job, finish_phase_of_cause(job->failure.cause), "source",
              g_strdup(report->evidence));
 }
@@ -122,7 +122,7 @@ static void settle_gone(JobRun *run, const WorkerReport *report) {
   finish_job(run->mover, run->job, MIG_PHASE_FAILED, "none", g_strdup(report->evidence));
 }
 
-/* Nobody saw where it went. That it had moved to the target may be known all the same. */
+/* Nobody saw where it went. It may still be known that it had migrated to the target. */
 static void settle_left(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
   const MigSettleRecord *record = &job->record;
@@ -131,7 +131,7 @@ static void settle_left(JobRun *run, const WorkerReport *report) {
     settle_moved(run, report, "unknown");
     return;
   }
-  /* What libvirt refused did not move it. */
+  /* If libvirt refused the migration, the guest did not migrate. */
   if (run->error && mig_virt_error_is_answer(run->error))
     job_note_failure(job, cause_of_migration(run->error), run->error, "%s", run->error->message);
   else
@@ -143,14 +143,14 @@ static void settle_split(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
 
   job_note_failure(job, MIG_CAUSE_INTERNAL, run->error,
-                   "both ends have a live copy: touch neither before it is known which one is the guest (%s)",
+                   "both ends have a live copy: touch neither until you know which one is the guest (%s)",
                    report->evidence);
-  log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_SPLIT, "both ends have a live copy; nothing was touched: %s",
+  log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_SPLIT, "both ends have a live copy; the agent touched neither: %s",
           report->evidence);
   finish_job(run->mover, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
 }
 
-/* What stays behind, and where it is a copy of the guest the command that removes it. */
+/* Reports what is left behind; if that is a copy of the guest, with the command that removes it. */
 static void tell_left(JobRun *run, const WorkerReport *report) {
   bool copy = report->verdict != MIG_VERDICT_AT_SOURCE && report->source != MIG_END_ABSENT &&
               report->source != MIG_END_INACTIVE;

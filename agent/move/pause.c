@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A pause of the guest by the agent: what the record says of it. */
+/* A pause of the guest by the agent, as kept in the record. */
 #include "agent/move/run-private.h"
 
 #include "agent/job/log.h"
 
-/* What the record says of it is what the worker knows: that it was made, or may have been. But a claim is made before the pause is,
- * and stands until the worker has told what came of it. */
+/* The record follows the worker: the guest was paused, or may have been. But it claims a pause before the pause happens, and
+ * keeps that claim until the worker has reported the result. */
 bool run_note_pause(JobRun *run) {
   MigSettleRecord *record = &run->job->record;
   MigSettleRecord known;
@@ -38,6 +38,6 @@ void run_settle_pause(JobRun *run) {
 void run_drop_pause(JobRun *run, const char *why) {
   run_settle_pause(run);
   job_add_event(run->job, "warning", MIG_CAUSE_NONE, "not paused: %s", why);
-  log_job(run->job, LOG_WARNING, NULL, "not paused, though it was asked for: %s", why);
+  log_job(run->job, LOG_WARNING, NULL, "not paused, although requested: %s", why);
   jobs_state_changed(run->mover->jobs, run->job);
 }

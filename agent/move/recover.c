@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A run whose outcome is open, or that something holds up: what is said of it, and when.
+/* A run whose outcome is open, or that is stuck: what is reported about it, and when.
  *
- * Theory of Operation. A job is `recovering` while nobody knows for sure that its migration gets on: an end does not answer,
- * the two do not fit together yet, a post-copy was cut, or has not moved a byte for STALL_MS, with the guest perhaps
- * waiting for its memory. It is `migrating` again once libvirt is seen at it, or bytes are seen to flow. What both ends say
- * goes to the job's evidence, what is tried to its recovery; an event is made of a change only, for a cut may last for
- * hours and be tried again every two seconds. */
+ * Theory of Operation. A job is `recovering` while it is not certain that its migration makes progress: an end does not
+ * answer, the two do not fit together yet, post-copy was interrupted, or has not moved a byte for STALL_MS, with the guest
+ * perhaps waiting for its memory. It is `migrating` again once libvirt reports it as running, or bytes flow. What both ends
+ * say goes to the job's evidence, attempts go to its recovery. Only a change makes an event, since an interruption may last
+ * for hours, with a new attempt every two seconds. */
 #include "agent/move/run-private.h"
 
 #include "agent/base/clock.h"
@@ -17,10 +17,10 @@
 
 #define STALL_MS 3000
 
-/* TCP asks again after two minutes at most, however long the link was away. */
+/* TCP retransmits after two minutes at most, however long the link was down. */
 #define DEAF_MS 150000
 
-/* Two, since the first sample after a cut may have bytes of before it. */
+/* Two, since the first sample after an interruption may include bytes from before it. */
 #define RISES_MIN 2
 
 static bool flows(const JobRun *run) {
@@ -38,7 +38,7 @@ static void go_on(JobRun *run, const char *message) {
     jobs_enter_phase(run->mover->jobs, job, MIG_PHASE_MIGRATING, message);
 }
 
-/* --- what the worker finds --- */
+/* --- reports of the worker --- */
 
 char *recover_describe_remedy(const JobRun *run, const WorkerReport *report) {
   const Job *job = run->job;
@@ -53,7 +53,7 @@ char *recover_describe_remedy(const JobRun *run, const WorkerReport *report) {
   return remedy_describe(report->source, report->target, &places);
 }
 
-/* The plan, and for an operator the commands that settle it. */
+/* The plan, and if it needs an operator, the commands that settle the job. */
 static void set_plan(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
   g_autofree char *remedy =
@@ -105,33 +105,32 @@ void recover_on_touching(JobRun *run, const WorkerReport *report) {
   run->flow = (JobFlow){0};
   jobs_enter_phase(run->mover->jobs, job, MIG_PHASE_RECOVERING, report->evidence);
   log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_RECOVERING,
-          "post-copy is cut, and is resumed as soon as that works: %s", report->evidence);
+          "post-copy was interrupted; the agent resumes it as soon as it can: %s", report->evidence);
   jobs_state_changed(run->mover->jobs, job);
 }
 
-/* QEMU's stream was not cut, says QEMU. That is so after a cut of the link that TCP outlives: libvirt gave it up, QEMU did
- * not, and goes on once TCP asks again. But QEMU 7.2 says so for ever if the stream broke after the last page was sent and
- * before the target had it: then nobody can have the pages any more that were lost with it. */
+/* QEMU reports that its stream is intact. That is true after an interruption that TCP survives: libvirt gave up, QEMU did
+ * not, and continues once TCP retransmits. But QEMU 7.2 reports it forever if the stream broke after the last page was sent
+ * and before the target had it: then the pages that were lost with it are gone for good. */
 static const char *on_still_running(JobRun *run) {
   Job *job = run->job;
 
   if (run->deaf_since_ms == 0 || flows(run))
     run->deaf_since_ms = clock_now_ms();
   if (clock_now_ms() < run->deaf_since_ms + DEAF_MS)
-    return "QEMU's stream was not cut, and goes on by itself as soon as the link carries it: it is watched";
-  job_set_next_action(job, "needs an operator: look whether the link carries the stream, and whether the "
-                           "guest answers at the target. If the "
-                           "link does and the guest stands still, it is lost (QEMU 7.2 does not notice when "
-                           "the stream breaks at the very end of "
-                           "post-copy): destroy both ends then, and the job ends by itself");
+    return "QEMU reports its stream as intact and continues by itself once the link works again; the agent "
+           "watches it";
+  job_set_next_action(
+      job, "needs an operator: check whether the link works and whether the guest responds at the target. If "
+           "the link works and the guest hangs, the guest is lost (QEMU 7.2 does not notice when the stream "
+           "breaks at the very end of post-copy): only then destroy both copies, and the job ends by itself");
   if (!run->operator_called)
     log_job(job, LOG_ERR, NAMES_MESSAGE_JOB_NEEDS_OPERATOR,
-            "the source's QEMU takes the stream of the post-copy for whole, yet nothing has moved for %d s: "
-            "look at "
-            "the link, then at both ends (virsh domstate --reason, virsh domjobinfo)",
+            "the source's QEMU still reports its post-copy stream as intact, but no data has moved for %d s: "
+            "check the link, then both ends (virsh domstate --reason, virsh domjobinfo)",
             DEAF_MS / 1000);
   run->operator_called = true;
-  return "QEMU takes its stream for whole, yet nothing moves: an operator must look";
+  return "QEMU still reports its stream as intact, but no data is moving: needs an operator";
 }
 
 static void on_resumed(JobRun *run, const WorkerReport *report) {
@@ -151,14 +150,14 @@ static void on_resumed(JobRun *run, const WorkerReport *report) {
   }
   g_free(recovery->error);
   recovery->error = job_copy_text(text);
-  job_add_event(job, "action", MIG_CAUSE_NONE, "resume of the post-copy, try %u: %s", recovery->tries,
+  job_add_event(job, "action", MIG_CAUSE_NONE, "post-copy resume, attempt %u: %s", recovery->tries,
                 text ? text : "done");
   log_job(job, text ? LOG_WARNING : LOG_NOTICE, NAMES_MESSAGE_JOB_RECOVERING,
-          "resume of the post-copy, try %u: %s", recovery->tries, text ? text : "done");
+          "post-copy resume, attempt %u: %s", recovery->tries, text ? text : "done");
   jobs_state_changed(run->mover->jobs, job);
 }
 
-/* The other actions on a domain: rare enough to be told each time, with what they rest on. */
+/* The other actions on a domain: rare enough to report each, with its evidence. */
 static void on_domain_touched(JobRun *run, const WorkerReport *report) {
   const char *result = report->error ? report->error->message : "done";
   Job *job = run->job;
@@ -184,34 +183,34 @@ void recover_on_attached(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
 
   go_on(run, report->evidence);
-  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_ADOPTED, "the migration is under way, and is steered on: %s",
-          report->evidence);
+  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_ADOPTED,
+          "the migration is in progress; the agent controls it again: %s", report->evidence);
   jobs_state_changed(run->mover->jobs, job);
 }
 
-/* --- what its numbers say --- */
+/* --- statistics --- */
 
 static void on_flow(JobRun *run) {
   Job *job = run->job;
 
   if (job->phase != MIG_PHASE_RECOVERING || !flows(run))
     return;
-  go_on(run, "data moves again: the post-copy goes on");
-  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ADOPTED, "data moves again: the post-copy goes on");
+  go_on(run, "data is moving again: post-copy continues");
+  log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ADOPTED, "data is moving again: post-copy continues");
   jobs_state_changed(run->mover->jobs, job);
 }
 
 static void on_stall(JobRun *run) {
   static const char message[] =
-      "no data has moved for 3 s in post-copy: the guest waits at the target for what is still at "
-      "the source. Look at the link; destroy neither end";
+      "no data has moved for 3 s in post-copy: the guest at the target is waiting for memory that is still "
+      "at the source. Check the link; destroy neither copy";
   Job *job = run->job;
 
   if (job->phase != MIG_PHASE_MIGRATING)
     return;
   run->flow.rises = 0;
   job_set_evidence(job, message);
-  job_set_next_action(job, "watches the stream, and libvirt, which notices a cut after half a minute");
+  job_set_next_action(job, "watches the stream and libvirt, which notices a broken link after half a minute");
   jobs_enter_phase(run->mover->jobs, job, MIG_PHASE_RECOVERING, message);
   log_job(job, LOG_WARNING, NAMES_MESSAGE_JOB_RECOVERING, "%s", message);
   jobs_state_changed(run->mover->jobs, job);

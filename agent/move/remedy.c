@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which commands settle a move whose outcome only an operator can know.
+/* The commands that settle a migration whose outcome only an operator can know.
  *
- * A row is what the source has and what the target has. Its text says what to find out, and one command for each answer; %S and %T stand
- * for virsh at the source and at the target, %D for the domain, %J for the job. The first row that fits holds. Once both ends
- * agree the job ends by itself. */
+ * A row is a state of the source and of the target. Its text says what to find out, and gives a command for each answer. %S and
+ * %T stand for virsh at the source and at the target, %D for the domain, %J for the job. The first row that matches applies.
+ * Once both ends agree the job ends by itself. */
 #include "agent/move/remedy.h"
 
 #include <glib.h>
@@ -24,70 +24,60 @@ static const struct {
   const char *text;
 } rows[] = {
     {STOPPED | BIT(PAUSED_POSTCOPY), NOTHING, true,
-     "The guest ran at the target, so the copy here is out of date. Remove it: `%S destroy %D`."},
+     "The guest ran at the target, so the source's copy is out of date. Remove that copy: `%S destroy %D`."},
     {BIT(PAUSED_MIGRATION) | BIT(PAUSED_POSTCOPY) | BIT(PAUSED_POSTCOPY_FAILED), BIT(RUNNING), false,
-     "The guest is at the target. Remove the copy here: `%S destroy %D`."},
+     "The guest is at the target. Remove the source's copy: `%S destroy %D`."},
     {STOPPED, NOTHING, false,
-     "Find out whether the guest ran at the target, or anywhere since: look in the target's "
-     "/var/log/libvirt/qemu/%D.log, or ask its agent (handoffctl list there). If it never ran: `%S resume "
-     "%D`. If it did: `%S "
-     "destroy %D`. The agent does the first for you after `handoffctl settle %J --never-ran`, and closes the "
-     "job after "
-     "`handoffctl settle %J --ran`."},
+     "Find out whether the guest ran at the target, or anywhere else since: check the target's "
+     "/var/log/libvirt/qemu/%D.log, or ask the target's agent (handoffctl list there). If it never ran: `%S "
+     "resume %D`. If it did: `%S destroy %D`. After `handoffctl settle %J --never-ran` the agent resumes the "
+     "guest for you; after `handoffctl settle %J --ran` it closes the job."},
     {BIT(PAUSED_POSTCOPY), NOTHING, false,
-     "The copy here cannot run on. Find out whether the guest ran at the target, or anywhere since, and "
-     "remove the copy: `%S "
-     "destroy %D`. If it runs nowhere, start it again where its disks are: `%S start %D`."},
+     "The source's copy cannot continue. Find out whether the guest ran at the target, or anywhere else "
+     "since, and remove the source's copy: `%S destroy %D`. If the guest runs nowhere, start it again where "
+     "its disks are: `%S start %D`."},
     {BIT(PAUSED), LIVE, false,
-     "If the copy at the target is right: `%S destroy %D`. If the one here is: `%T destroy %D`, then `%S "
-     "resume %D`."},
+     "If the target's copy is the right one: `%S destroy %D`. If the source's copy is: `%T destroy %D`, then "
+     "`%S resume %D`."},
     {BIT(PAUSED), ANY, false,
-     "If the copy at the target is right, let it end its post-copy, or look why it crashed, and then `%S "
-     "destroy %D`. If the one "
-     "here is: `%T destroy %D`, then `%S resume %D`."},
+     "If the target's copy is the right one, let its post-copy finish, or find out why it crashed, and then "
+     "`%S destroy %D`. If the source's copy is: `%T destroy %D`, then `%S resume %D`."},
     {BIT(PAUSED_MIGRATION), BIT(PAUSED), false,
      "If the guest had arrived at the target: `%T resume %D`. If it had not: `%T destroy %D`, then `%S "
      "resume %D`."},
     {STOPPED | BIT(CRASHED), BIT(CRASHED), false,
-     "When you have looked at both: `%S destroy %D` and `%T destroy %D`."},
+     "Once you have looked at both copies: `%S destroy %D` and `%T destroy %D`."},
     {NOTHING, POSTCOPY | CUT, false,
-     "The guest at the target lacks memory that nobody has any more. When you have looked: `%T destroy %D`, "
-     "and start it again."},
+     "The guest at the target lacks memory that no longer exists anywhere. Once you have looked at it: `%T "
+     "destroy %D`, and start the guest again."},
     {ANY, BIT(PAUSED_MIGRATION), true,
-     "The guest ran at the target, and a later migration stopped it there. Find out where that took it: look "
-     "in the "
-     "target's /var/log/libvirt/qemu/%D.log, or ask its agent (handoffctl list there). Once the guest runs "
-     "elsewhere, "
-     "remove the stopped copies: `%T destroy %D`, and `%S destroy %D` if there is one here. Never resume "
-     "them."},
+     "The guest ran at the target, and a later migration stopped it there. Find out where that migration "
+     "took it: check the target's /var/log/libvirt/qemu/%D.log, or ask the target's agent (handoffctl list "
+     "there). Once the guest runs elsewhere, remove the stopped copies: `%T destroy %D`, and `%S destroy %D` "
+     "if the source has one. Never resume them."},
     {NOTHING, BIT(PAUSED_MIGRATION), false,
-     "Find out whether the guest ever ran at the target: look in the target's /var/log/libvirt/qemu/%D.log, "
-     "or ask its "
-     "agent (handoffctl list there). If it never ran, or runs elsewhere by now, the copy at the target is of "
-     "no use: "
-     "`%T destroy %D`. If that times out, libvirt keeps a domain whose QEMU is gone: stop libvirtd at the "
-     "target, remove "
-     "/run/libvirt/qemu/%D.xml there, and start it again."},
+     "Find out whether the guest ever ran at the target: check the target's /var/log/libvirt/qemu/%D.log, or "
+     "ask the target's agent (handoffctl list there). If it never ran there, or runs elsewhere by now, the "
+     "target's copy is useless: `%T destroy %D`. If that times out, libvirt keeps a domain whose QEMU is "
+     "gone: stop libvirtd at the target, remove /run/libvirt/qemu/%D.xml there, and start libvirtd again."},
     {BIT(PAUSED_MIGRATION), BIT(PAUSED_MIGRATION), false,
-     "Find out whether the guest ever ran at the target: look in the target's /var/log/libvirt/qemu/%D.log, "
-     "or ask its "
-     "agent (handoffctl list there). If it never ran: `%T destroy %D`, then `%S resume %D`. If it did, and "
-     "runs elsewhere "
-     "by now: `%S destroy %D` and `%T destroy %D`."},
+     "Find out whether the guest ever ran at the target: check the target's /var/log/libvirt/qemu/%D.log, or "
+     "ask the target's agent (handoffctl list there). If it never ran there: `%T destroy %D`, then `%S "
+     "resume %D`. If it did, and runs elsewhere by now: `%S destroy %D` and `%T destroy %D`."},
     {BIT(RUNNING) | BIT(PAUSED), BIT(PAUSED_MIGRATION), false,
-     "The guest is here; the copy at the target is of no use. If it stays: `%T destroy %D`. If that times "
-     "out, libvirt keeps a "
-     "domain whose QEMU is gone: stop libvirtd at the target, remove "
-     "/run/libvirt/qemu/%D.xml there, and start it again."},
+     "The guest is at the source; the target's copy is useless. If the target's copy does not go away: `%T "
+     "destroy %D`. If that times out, libvirt keeps a domain whose QEMU is gone: stop libvirtd at the "
+     "target, remove /run/libvirt/qemu/%D.xml there, and start libvirtd again."},
     {BIT(CRASHED), LIVE, false,
-     "If the copy at the target is right: `%S destroy %D`. If it is not: `%T destroy %D`, and start the "
+     "If the target's copy is the right one: `%S destroy %D`. If it is not: `%T destroy %D`, and start the "
      "guest again."},
     {BIT(PAUSED_MIGRATION), POSTCOPY | CUT, false,
-     "If the target's copy does not go on: `%T destroy %D` and `%S destroy %D`, and start the guest again."},
-    {ANY, ANY, false, "Look at both: `%S domstate %D --reason` and `%T domstate %D --reason`."},
+     "If the target's copy does not continue: `%T destroy %D` and `%S destroy %D`, and start the guest "
+     "again."},
+    {ANY, ANY, false, "Check both: `%S domstate %D --reason` and `%T domstate %D --reason`."},
 };
 
-/* For a shell: a name may have anything in it. */
+/* For a shell: a name may contain any character. */
 static char *quote(const char *text) {
   for (const char *c = text; *c; c++)
     if (!g_ascii_isalnum(*c) && !strchr("-_.:/@+=,%", *c))
@@ -126,7 +116,7 @@ static char *fill(const char *text, const RemedyPlaces *places) {
 }
 
 char *remedy_describe(MigEndState source, MigEndState target, const RemedyPlaces *places) {
-  /* Who does not answer is waited for. */
+  /* The agent waits for an end that does not answer. */
   if (source == MIG_END_UNKNOWN || target == MIG_END_UNKNOWN)
     return NULL;
   for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)

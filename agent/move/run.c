@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job that is being worked on: what its worker reports, and what follows from it.
+/* A job in progress: its worker's reports, and what follows from them.
  *
  * Theory of Operation. A run begins with the checks and ends with a refusal or a verdict; in between the monitor
- * decides and the worker acts. All of it is on the main thread; a report may end the run, and free it, so nothing is
- * done with it after finish_job().
+ * decides and the worker acts. All of it is on the main thread. A report may end and free the run, so do not use it
+ * after finish_job().
  *
- * The first cause: whoever wants or sees the end first (a client's abort, the monitor, the migration's own error)
- * notes it; it becomes the job's failure if the verdict is that the domain did not move. The migration's own error
- * is kept as it is until then, since only the verdict tells what it meant.
+ * The first cause wins: whoever first requests or sees the end (a client's abort, the monitor, the migration's own error)
+ * notes it, and it becomes the job's failure if the verdict is that the domain did not migrate. Until then the migration's
+ * own error is kept as it is, since only the verdict tells what it means.
  *
- * Here are the start and the steering; the end is in outcome.c, what holds a run up in recover.c. */
+ * This file starts and controls the run; outcome.c ends it, recover.c handles one that is stuck. */
 #include "agent/move/run-private.h"
 
 #include "agent/base/clock.h"
@@ -23,7 +23,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* How soon what was learnt is written again, after it could not be. */
+/* Retry interval when what was learned could not be written. */
 #define KEEP_AGAIN_MS 5000
 
 void run_free(JobRun *run) {
@@ -35,7 +35,7 @@ void run_free(JobRun *run) {
 
 /* --- from preparing to migrating --- */
 
-/* The goals as the plan has them: what libvirt is asked for, at the start and again at a resume of post-copy. */
+/* The goals with the plan applied: for the start, and again for a resume of post-copy. */
 static MigPolicy start_policy(const Job *job) {
   MigPolicy policy = job->policy;
 
@@ -63,7 +63,7 @@ static void make_plan(JobRun *run) {
   job_add_event(job, "decision", MIG_CAUSE_NONE, "forecast before the start: %s", text);
 }
 
-/* The record says that the domain may be on its way: now it may. */
+/* The record says that the domain may be migrating: now it may. */
 static void on_start_recorded(const char *id, const GError *error, gpointer user_data) {
   Mover *mover = user_data;
   Job *job = job_table_find_id(mover->jobs->table, id);
@@ -73,7 +73,7 @@ static void on_start_recorded(const char *id, const GError *error, gpointer user
     return;
   if (error) {
     jobs_note_save_failure(mover->jobs, id, error);
-    job_note_failure(job, MIG_CAUSE_INTERNAL, NULL, "the start could not be put on stable storage: %s",
+    job_note_failure(job, MIG_CAUSE_INTERNAL, NULL, "could not write the start to stable storage: %s",
                      error->message);
     finish_unmoved(mover, job);
     return;
@@ -92,7 +92,7 @@ static bool is_known(const GPtrArray *findings, const char *code) {
   return false;
 }
 
-/* Each is an event as well, for the job's story tells why; once, of a job that is looked at again and again. */
+/* Each is also an event, so that the job's history tells why; once, even if the job is checked again and again. */
 static void note_findings(Job *job, const MigCheckReport *check) {
   g_autoptr(GPtrArray) before = NULL;
 
@@ -137,10 +137,10 @@ void run_begin(JobRun *run) {
   job->steering = (MigSteering){0};
   monitoring_start(run);
   job->stage = MIG_STAGE_PRE_COPY;
-  jobs_enter_phase(mover->jobs, job, MIG_PHASE_MIGRATING, "the checks passed; the migration begins");
-  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "the migration to %s begins, %" PRIu64 " MiB of memory",
+  jobs_enter_phase(mover->jobs, job, MIG_PHASE_MIGRATING, "checks passed; starting the migration");
+  log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_STARTED, "starting migration to %s, %" PRIu64 " MiB of memory",
           job->target_name ? job->target_name : job->target_uri, job->memory_bytes / MIG_MIB_BYTES);
-  /* Announced when it is durable: who is told that it migrates shall not be told so again after a restart. */
+  /* Announced once it is durable: a restart must not announce the same start again. */
   jobs_save(mover->jobs, job, on_start_recorded, mover);
 }
 
@@ -166,11 +166,11 @@ static void note_silence(JobRun *run, const WorkerReport *report) {
   run->silent = silent;
   if (silent)
     job_add_event(run->job, "warning", MIG_CAUSE_NONE,
-                  "libvirt does not tell how far it is: %s; the migration goes on "
-                  "without that, its deadline holds",
+                  "libvirt does not report progress: %s; the migration continues without it, and its "
+                  "deadline still applies",
                   report->error ? report->error->message : "no reason given");
   else
-    job_add_event(run->job, "warning", MIG_CAUSE_NONE, "libvirt tells again how far it is");
+    job_add_event(run->job, "warning", MIG_CAUSE_NONE, "libvirt reports progress again");
   jobs_state_changed(run->mover->jobs, run->job);
 }
 
@@ -247,7 +247,7 @@ static void keep_learnt(JobRun *run) {
   jobs_save(run->mover->jobs, run->job, on_learnt_recorded, run->mover);
 }
 
-/* What was seen is kept before anything rests on it: the worker waits for that. What else the record has is the main thread's. */
+/* The worker waits until what it saw is on record before it relies on it. The rest of the record is the main thread's. */
 static void on_learnt(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
 
@@ -258,8 +258,10 @@ static void on_learnt(JobRun *run, const WorkerReport *report) {
 
 static void on_in_clear(JobRun *run, const WorkerReport *report) {
   job_add_event(run->job, "warning", MIG_CAUSE_NONE,
-                "not encrypted: begun again without TLS, as tls=yes permits: %s", report->error->message);
-  log_job(run->job, LOG_WARNING, NULL, "not encrypted, though tls=yes: %s", report->error->message);
+                "no TLS certificates; migrating UNENCRYPTED (tls=yes allows fallback): %s",
+                report->error->message);
+  log_job(run->job, LOG_WARNING, NULL,
+          "no TLS certificates; migrating UNENCRYPTED (tls=yes allows fallback): %s", report->error->message);
   jobs_state_changed(run->mover->jobs, run->job);
 }
 
@@ -276,7 +278,7 @@ static void on_report(Worker *worker, const WorkerReport *report, gpointer user_
     on_refused(run, report);
     break;
   case WORKER_CANCELLED:
-    /* Whoever cancelled has finished the job, and freed the worker. */
+    /* Whoever cancelled it has finished the job and freed the worker. */
     break;
   case WORKER_SAMPLE:
     on_sample(run, report);
@@ -311,9 +313,9 @@ static void on_report(Worker *worker, const WorkerReport *report, gpointer user_
   }
 }
 
-/* --- what the rest of the agent asks of a run --- */
+/* --- public functions --- */
 
-/* A second of measuring pays where the answer decides how to start. */
+/* A second of measuring pays off where the result decides how to start. */
 static bool wants_probe(const MigPolicy *policy) {
   return mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE) ||
          mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY) ||
@@ -347,7 +349,7 @@ void run_start(Mover *mover, Job *job, bool reattach) {
   run->worker = worker_start(mover->hypervisor, mover->driver, &request, mover->context, on_report, run);
 }
 
-/* Did libvirt get other limits since the start, or should it have? Nobody knows what became of them. */
+/* Were the limits changed since the start, or should they have been? It is unknown which of them libvirt has. */
 static bool has_limits_of_its_own(const Job *job) {
   return job->share_bytes_per_s > 0 ||
          job->policy_sources[MIG_POLICY_BANDWIDTH_BYTES_PER_S] == GOAL_SOURCE_TUNED ||
@@ -361,7 +363,7 @@ void run_adopt(Mover *mover, Job *job) {
     job->run->limits_due_ms = 1;
   if (job->started_ms > 0)
     monitoring_start(job->run);
-  /* An end that was decided and told before is one still: a guard's as well. */
+  /* An abort that was decided and reported before the restart still holds, also one by a guard. */
   if (job->abort_requested || (job->failure.cause != MIG_CAUSE_NONE && job->stage != MIG_STAGE_POST_COPY))
     run_abort(job->run);
 }
@@ -385,7 +387,7 @@ bool run_has_failed(const JobRun *run) {
 }
 
 void run_abort(JobRun *run) {
-  job_set_next_action(run->job, "waits for the migration to be cancelled");
+  job_set_next_action(run->job, "waits for libvirt to cancel the migration");
   worker_act(run->worker, &(MigAction){.kind = MIG_ACTION_ABORT, .cause = MIG_CAUSE_USER_ABORT});
 }
 
@@ -408,7 +410,7 @@ void run_tune(JobRun *run, const MigPolicy *changes) {
     limits_set_own(run);
 }
 
-/* Others need what there is, and do not give it up: its checks will not be true for ever. */
+/* Others need all the bandwidth and do not give it up; its checks do not stay valid forever. */
 static void hold_without_share(JobRun *run) {
   g_autofree char *lack = bandwidth_explain_lack(run->mover);
   g_autoptr(GError) error = NULL;
@@ -433,7 +435,7 @@ void run_tick(JobRun *run, uint64_t now_ms) {
   }
   if (job->phase == MIG_PHASE_PREPARING && now_ms >= run->prepare_until_ms) {
     job_note_failure(job, MIG_CAUSE_PREPARE_TIMEOUT, NULL,
-                     "the checks did not end within %u s: a libvirtd, of this node or of the target, hangs",
+                     "the checks did not finish within %u s: libvirtd on this node or on the target hangs",
                      run->mover->config->prepare_timeout_ms / 1000);
     finish_unmoved(run->mover, job);
     return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job that is being worked on: its worker, its monitor, and what follows from what they say. */
+/* A job in progress: its worker, its monitor, and what follows from their reports. */
 #pragma once
 
 #include "agent/move/mover.h"
@@ -7,50 +7,50 @@
 
 typedef struct JobRun JobRun;
 
-/* Puts a worker on the job, from the checks on. Sets job->run. With `reattach` its migration may be under way already. */
+/* Starts a worker for the job, beginning with the checks. Sets job->run. With `reattach` it may already be migrating. */
 void run_start(Mover *mover, Job *job, bool reattach);
 
-/* Takes up a job whose migration may be under way since before this process. */
+/* Takes over a job that may have been migrating since before this process started. */
 void run_adopt(Mover *mover, Job *job);
 
-/* The checks passed, and the job has its share of the bandwidth: the migration begins. */
+/* The checks passed, and the job has its share of the bandwidth: starts the migration. */
 void run_begin(JobRun *run);
 
-/* Lets go of the worker. What it is at goes on in libvirtd. */
+/* Detaches from the worker. What it has started continues in libvirtd. */
 void run_free(JobRun *run);
 
-/* Has the worker been told to migrate? Until then nothing moves, and nothing will once the run is freed. */
+/* Has the worker been told to migrate? If not, nothing moves, and nothing will after the run is freed. */
 bool run_may_be_moving(const JobRun *run);
 
-/* Did the migration's call return with an error already? */
+/* Has the migration call returned an error? */
 bool run_has_failed(const JobRun *run);
 
-/* Asks for the cancelling of the migration. */
+/* Requests that the migration be cancelled. */
 void run_abort(JobRun *run);
 
-/* Takes a way out, whatever the monitor thinks of it: MIG_ACTION_START_POST_COPY or MIG_ACTION_PAUSE. */
+/* Forces completion, whatever the monitor thinks of it: MIG_ACTION_START_POST_COPY or MIG_ACTION_PAUSE. */
 void run_complete(JobRun *run, MigActionKind kind);
 
-/* The record is about to claim that the agent pauses the guest; run_complete() follows once that is durable, or
- * run_drop_pause() if it is not to be. */
+/* The record is about to claim that the agent pauses the guest. run_complete() follows once that is durable, or
+ * run_drop_pause() if the pause must not happen. */
 void run_want_pause(JobRun *run);
 bool run_wants_pause(const JobRun *run);
 void run_drop_pause(JobRun *run, const char *why);
 
-/* No pause is made any more: the record claims those alone that were, or may have been. To be called before the run is freed
- * and the record written for the last time. */
+/* No pause follows any more: the record claims only those that happened or may have. Call it before the run is freed and
+ * the record is written for the last time. */
 void run_settle_pause(JobRun *run);
 
-/* The job's policy has changed in what is set in `changes`. */
+/* The keys set in `changes` have changed in the job's policy. */
 void run_tune(JobRun *run, const MigPolicy *changes);
 
-/* Some times a second. May end the job. */
+/* Call it several times a second. May end the job. */
 void run_tick(JobRun *run, uint64_t now_ms);
 
-/* Is its outcome open, so that only an operator can know? */
+/* Is its outcome open, and can only an operator know it? */
 bool run_asks_operator(const JobRun *run);
 
-/* A caller answers for where the guest ran: see worker_set_word(). */
+/* A caller has said where the guest ran: see worker_set_word(). */
 void run_set_word(JobRun *run);
 
 void run_handle_event(JobRun *run, const MigVirtEvent *event);

@@ -5,20 +5,20 @@
 #include "agent/config/config.h"
 #include "proto/server.h"
 
-/* What a method does to the world, as far as permission goes. */
+/* The permission class of a method. */
 typedef enum AccessClass {
-  ACCESS_NODE,  /* reads what concerns the node only */
+  ACCESS_NODE,  /* reads node data only */
   ACCESS_READ,  /* reads jobs and domains */
-  ACCESS_CHANGE /* everything else, and whatever the table does not know */
+  ACCESS_CHANGE /* everything else, and methods not in the table */
 } AccessClass;
 
 AccessClass access_classify(const char *method);
 
-/* Root, the agent's own user and members of the group. Others are strangers: the server has a place for some of them, and
- * takes less of each. */
+/* Root, the agent's own user and members of the group are trusted. The server limits how many others may connect, and how
+ * much each may send. */
 bool access_is_trusted(const VarlinkPeer *peer, gid_t group_gid);
 
-/* Root, the agent's own user and members of the group may do everything; others what `public_read` says. The
- * questions of org.varlink.service are open to all. `group_gid` may be (gid_t)-1: no such group. */
+/* Root, the agent's own user and members of the group may do everything; others only what `public_read` permits.
+ * Everybody may call org.varlink.service. `group_gid` may be (gid_t)-1: no such group. */
 bool access_allowed(const VarlinkPeer *peer, const char *method, ConfigPublicRead public_read,
                     gid_t group_gid);

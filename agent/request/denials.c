@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many calls that were refused the journal is told of: whoever may not call can still do so a hundred thousand times a
- * second, and each message takes the main thread longer than the refusal. */
+/* Limits the journal messages about refused calls: a caller without permission can still call a hundred thousand times a
+ * second, and each message costs the main thread more than the refusal. */
 #include "agent/request/denials.h"
 
 struct Denials {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How many calls that were refused the journal is told of. */
+/* Limits the journal messages about refused calls. */
 #pragma once
 
 #include <glib.h>
@@ -12,8 +12,8 @@ typedef struct Denials Denials;
 Denials *denials_new(void);
 void denials_free(Denials *denials);
 
-/* Is this one to be told? Of each user the first DENIALS_OF_UID in DENIALS_PERIOD_MS are, and of so many users; *ret_untold is
- * how many were not in the period before, to be told once. */
+/* Shall this refusal be logged? In each DENIALS_PERIOD_MS the first DENIALS_OF_UID of a user are, for up to DENIALS_USERS
+ * users. *ret_untold is how many were not logged in the previous period; report it once. */
 bool denials_note(Denials *denials, uid_t uid, uint64_t now_ms, unsigned *ret_untold);
 
 #define DENIALS_OF_UID    10

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What callers ask for: targets and policies, resolved against the configuration. */
+/* Targets and policies in requests, resolved against the configuration. */
 #include "agent/request/params.h"
 
 #include "agent/job/jobjson.h"
@@ -12,7 +12,7 @@ static const char *get_text(json_t *parameters, const char *key) {
   return json_string_value(json_object_get(parameters, key));
 }
 
-/* What was asked for is told back, but not a megabyte of it. */
+/* An error repeats the caller's text, but not a megabyte of it. */
 #define TOLD_BYTES_MAX 200
 
 static void refuse(VarlinkCall *call, const char *error, const char *asked, const char *about,
@@ -27,7 +27,7 @@ static void refuse(VarlinkCall *call, const char *error, const char *asked, cons
   reply_error(call, error, json_pack("{ss ss}", "target", told, "message", text));
 }
 
-/* --- what the owner allows of it --- */
+/* --- AllowTargets= --- */
 
 static bool is_allowed_uri(const Config *config, const char *text, const MigUri *uri) {
   for (char **pattern = config->allow_targets; *pattern; pattern++) {
@@ -39,7 +39,7 @@ static bool is_allowed_uri(const Config *config, const char *text, const MigUri 
   return false;
 }
 
-/* By its name, or by its URI if that is one that a caller could name as well. */
+/* By its name, or by its URI if a caller could give that as well. */
 static bool is_allowed_target(const Config *config, const ConfigTarget *target) {
   MigUri uri;
 
@@ -59,21 +59,20 @@ static bool has_host(MigUriKind kind, const char *text, const MigUri *uri) {
   return text && !mig_uri_parse(kind, text, &other) && mig_uri_same_host(&other, uri);
 }
 
-/* To the host that was allowed anyway its stream may go as well. */
+/* The stream may also go to the host of the target, which is already allowed. */
 static bool is_allowed_stream(const Config *config, const char *text, const MigUri *uri,
                               const TargetParam *target) {
   return has_host(MIG_URI_LIBVIRT, target->libvirt_uri, uri) ||
          has_host(MIG_URI_MIGRATION, target->migrate_uri, uri) || is_allowed_uri(config, text, uri);
 }
 
-static const char not_allowed[] = "it is none of those that AllowTargets= of the configuration lists";
+static const char not_allowed[] = "AllowTargets= in the configuration does not permit it";
 
 /* --- targets --- */
 
 static const char *find_fault(const char *text, MigUri *uri) {
   if (!strstr(text, "://"))
-    return "the configuration has no [Target] of that name, and it is no libvirt URI such as "
-           "qemu+tls://node-b/system";
+    return "it is neither a [Target] in the configuration nor a libvirt URI such as qemu+tls://node-b/system";
   return mig_uri_parse(MIG_URI_LIBVIRT, text, uri);
 }
 
@@ -169,7 +168,7 @@ bool params_find_goals(Requests *requests, VarlinkCall *call, const GoalsParam *
   MigMatchFacts match_facts = facts ? params_match_facts(facts) : (MigMatchFacts){0};
   const ConfigPolicy *named;
 
-  /* The configuration may be another than when the request was taken. */
+  /* The configuration may have changed since the request was accepted. */
   if (!find_named(requests, call, asked->policy_name, &named))
     return false;
   goals_resolve(requests->config, named, &asked->over, facts ? &match_facts : NULL, ret_goals);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the answers to calls have in common: errors, and a job. */
+/* Common to the answers to calls: errors, and a job. */
 #include "agent/request/reply.h"
 
 #include "agent/config/config-policy.h"
@@ -101,12 +101,11 @@ void reply_when_saved(Requests *requests, Job *job, VarlinkCall *call) {
 void reply_refuse_abort(VarlinkCall *call, const Job *job, LifecycleAbort why) {
   static const char *const messages[] = {
       [LIFECYCLE_ABORT_ASKED] = "",
-      [LIFECYCLE_ABORT_OVER] = "the job is over already",
-      [LIFECYCLE_ABORT_POST_COPY] =
-          "the guest runs at the target already and its newest memory is there: ending the move now would "
-          "lose the guest; let it finish",
+      [LIFECYCLE_ABORT_OVER] = "the job has already ended",
+      [LIFECYCLE_ABORT_POST_COPY] = "the guest already runs at the target, and its newest memory is there: "
+                                    "aborting now would lose the guest; let the migration finish",
       [LIFECYCLE_ABORT_INCOMING] =
-          "it has begun to come, and the agent of its source alone can end that: abort its job there",
+          "it has begun to arrive, and only the source's agent can end the migration: abort its job there",
   };
 
   reply_error(call, "NotAbortable",

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the answers to calls have in common: errors, and a job. */
+/* Common to the answers to calls: errors, and a job. */
 #pragma once
 
 #include "agent/move/lifecycle.h"
 #include "agent/request/requests.h"
 
-/* May the caller read jobs, and so what names domains? */
+/* May the caller read jobs, and thus see the names of domains? */
 bool reply_may_read_jobs(const Requests *requests, const VarlinkCall *call);
 
 /* For the records: "uid 1000 (pid 4711)". */
@@ -14,24 +14,24 @@ char *reply_describe_peer(const VarlinkCall *call);
 /* An error of the interface by its short name. Takes `parameters`. */
 void reply_error(VarlinkCall *call, const char *name, json_t *parameters);
 
-/* A string among the call's parameters, or NULL; borrowed. */
+/* A string from the call's parameters, or NULL; borrowed. */
 const char *reply_get_text(json_t *parameters, const char *key);
 
-/* The job that `text` names, or NULL: answered with why not. */
+/* The job that `text` names; NULL: the call has been answered with an error. */
 Job *reply_find_job(Requests *requests, VarlinkCall *call, const char *text);
 
-/* The same of the parameter "job". */
+/* The same, for the parameter "job". */
 Job *reply_take_job(Requests *requests, VarlinkCall *call, json_t *parameters);
 
-/* Answers with the job once its record, as it is now, is on stable storage. */
+/* Answers with the job once its current record is on stable storage. */
 void reply_when_saved(Requests *requests, Job *job, VarlinkCall *call);
 
-/* The job cannot be aborted, or its lease be given back. */
+/* The job cannot be aborted, or its lease cannot be released. */
 void reply_refuse_abort(VarlinkCall *call, const Job *job, LifecycleAbort why);
 
-/* The job cannot be brought to its end in the way that was asked for. */
+/* The job cannot be completed or settled as requested. */
 void reply_refuse_end(VarlinkCall *call, const Job *job, const char *message);
 
-/* Answers with PolicyConflict if keys of the policy exclude each other whatever the domain and the target are. True: it
- * has been answered. */
+/* Answers with PolicyConflict if keys of the policy exclude each other for any domain and target. True: the call has
+ * been answered. */
 bool reply_refuse_conflict(VarlinkCall *call, const MigPolicy *policy);

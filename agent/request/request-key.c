@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What Start and Prepare have in common: the request key, the limit of jobs, the answer. */
+/* Common to Start and Prepare: the request key, the limit of jobs, the answer. */
 #include "agent/request/request-key.h"
 
 #include "agent/job/log.h"
@@ -17,7 +17,7 @@ void request_key_clear(RequestKey *key) {
   g_clear_pointer(&key->digest, g_free);
 }
 
-/* Of all that the caller asked for but the key itself. */
+/* Of all parameters except the key itself. */
 static char *digest_of(json_t *parameters) {
   json_t *copy = json_copy(parameters);
   char *text, *digest;
@@ -50,13 +50,13 @@ void request_reply(Requests *requests, VarlinkCall *call, const Job *job, bool c
       false);
 }
 
-/* --- leases whose images are being made --- */
+/* --- leases whose images are being created --- */
 
 void request_refuse_lease(VarlinkCall *call, const Job *job) {
   reply_error(call, "Refused",
               json_pack("{s[{ss sb sb ss ss}]}", "findings", "code", "IMAGE_NOT_MADE", "blocks", 1,
                         "transient", 0, "seen", job->failure.message ? job->failure.message : "", "remedy",
-                        "See to the storage pool there, or make the images by hand."));
+                        "Check the storage pool there, or create the images manually."));
 }
 
 static void answer_waiting(Requests *requests, Job *job) {
@@ -83,7 +83,7 @@ void request_on_job(Job *job, JobChange change, gpointer requests) {
     answer_waiting(requests, job);
 }
 
-/* --- requests that are repeated --- */
+/* --- repeated requests --- */
 
 typedef struct Repeated {
   Requests *requests;
@@ -97,7 +97,7 @@ static void on_repeated_saved(const char *id, const GError *error, gpointer user
 
   if (error || !job)
     reply_error(call, "StoreFailed",
-                json_pack("{ss}", "message", error ? error->message : "the job is gone"));
+                json_pack("{ss}", "message", error ? error->message : "the job no longer exists"));
   else if (!wait_until_made(job, call))
     request_reply(repeated->requests, call, job, false);
 }
@@ -130,8 +130,7 @@ bool request_has_room(Requests *requests, VarlinkCall *call) {
   if (unfinished + requests->jobs->starting <= requests->config->max_jobs)
     return true;
   log_message(LOG_WARNING, NAMES_MESSAGE_LIMIT_REACHED, NULL, 0,
-              "%u jobs are unfinished: no more are taken (MaxJobs=%u)", unfinished,
-              requests->config->max_jobs);
+              "%u unfinished jobs; refusing new ones (MaxJobs=%u)", unfinished, requests->config->max_jobs);
   reply_error(call, "TooManyJobs", json_pack("{si}", "limit", (int)requests->config->max_jobs));
   return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What stands between calls and jobs: who may call, and who follows. Main thread only. */
+/* Between calls and jobs: who may call, and who watches. Main thread only. */
 #pragma once
 
 #include "agent/move/mover.h"
@@ -14,6 +14,6 @@ typedef struct Requests {
   const Config *config;
   VarlinkServer *server;
   Denials *denials;
-  GPtrArray *watchers; /* Watcher: of all jobs; owned by watch.c */
-  gid_t group_gid;     /* (gid_t)-1: there is no such group */
+  GPtrArray *watchers; /* Watcher, of all jobs; belongs to watch.c */
+  gid_t group_gid;     /* (gid_t)-1: no such group */
 } Requests;

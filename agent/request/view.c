@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as a client sees it now. */
+/* A job as clients see it now. */
 #include "agent/request/view.h"
 
 #include "agent/base/clock.h"
 #include "agent/move/admit.h"
 #include "agent/move/hangs.h"
 
-/* From the clock that goes on evenly to the other. */
+/* From the monotonic clock to realtime. */
 static int64_t to_realtime_usec(const JobContext *context, uint64_t ms) {
   return ms == 0 ? 0 : context->now_usec + ((int64_t)ms - (int64_t)context->now_ms) * 1000;
 }
@@ -18,7 +18,7 @@ json_t *view_job(const Requests *requests, const Job *job, JobDetail view) {
 
   if (job->lease) {
     context.pending_reason = "LEASED";
-    context.pending_message = "its place is held; nothing of it has come yet";
+    context.pending_message = "its room is reserved; nothing has arrived yet";
     context.pending_until_usec = job->lease->expires_usec;
   } else if (job->phase == MIG_PHASE_PENDING) {
     JobPending pending;

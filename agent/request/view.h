@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as a client sees it now: with its place in the queue and the age of its numbers. */
+/* A job as clients see it now: with its position in the queue and the age of its statistics. */
 #pragma once
 
 #include "agent/job/jobjson.h"

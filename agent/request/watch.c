@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Those who follow jobs.
+/* Clients that watch jobs.
  *
- * Theory of Operation. A change marks its job; a change of state is sent at once, mere progress at most once in
- * WatchInterval=. What is sent is encoded once and shared by all watchers of the job. A watcher whose connection
- * has output waiting is passed over and marked as lagging; when its output has drained it gets the job as it is then. So
- * a slow reader costs one message of memory, and sees the newest state, and always the last. */
+ * Theory of Operation. A change of state is sent at once, mere progress at most once per WatchInterval=. Each message is
+ * encoded once and shared by all watchers of the job. A watcher whose connection still has output queued is skipped and
+ * marked as lagging; once its output has drained it gets the job as it is then. So a slow reader costs one message of
+ * memory, sees the newest state, and always the last. */
 #include "agent/request/watch.h"
 
 #include "agent/base/clock.h"
@@ -12,9 +12,9 @@
 
 typedef struct Watcher {
   Requests *requests;
-  Job *job; /* NULL: all jobs, or: the job has been forgotten, and the call is answered */
+  Job *job; /* NULL: all jobs */
   VarlinkCall *call;
-  GHashTable *lagging; /* Job: those of which this watcher has yet to be told, or NULL */
+  GHashTable *lagging; /* Job: those whose changes this watcher has not been sent yet; or NULL */
 } Watcher;
 
 static void watcher_free(gpointer data) {
@@ -72,11 +72,11 @@ static void on_drained(VarlinkCall *call, gpointer user_data) {
     g_ptr_array_remove_fast(list_of(watcher), watcher);
 }
 
-/* The last message goes out whatever waits before it. */
+/* The last message is sent whatever is queued before it. */
 static void send_to_list(GPtrArray *watchers, Job *job, GBytes *message, bool last) {
   if (!watchers)
     return;
-  /* Backwards: a client that is found gone takes its watcher out of the list. */
+  /* Backwards: a client found disconnected removes its watcher from the list. */
   for (guint i = watchers->len; i > 0; i--) {
     Watcher *watcher = watchers->pdata[MIN(i, watchers->len) - 1];
 
@@ -108,7 +108,7 @@ static void tell(Requests *requests, Job *job) {
   }
 }
 
-/* A job that is not durable has not been accepted: nobody knows of it. */
+/* A job that is not durable has not been accepted: no client knows of it. */
 static bool is_watched(const Requests *requests, const Job *job) {
   if (!job->durable)
     return false;
@@ -176,7 +176,7 @@ void watch_add(Requests *requests, Job *job, VarlinkCall *call) {
   for (guint i = 0; i < all->len; i++) {
     if (job_is_final(all->pdata[i]) || !((const Job *)all->pdata[i])->durable)
       continue;
-    /* There may be thousands: those that the socket has no room for are told as it has. */
+    /* There may be thousands: those that the socket has no room for follow as it drains. */
     if (varlink_call_get_queued_bytes(call) > 0)
       set_lagging(watcher, all->pdata[i]);
     else

@@ -63,9 +63,9 @@ static void two_jobs_get_half_each(void **state) {
   second = start_moving(client, "vm2", NULL);
   await_share(bb, second, 32);
   first = await_share(bb, first, 32);
-  assert_non_null(find_event(first, "action", "has 32 MiB/s of MaxBandwidth= now, had 64"));
+  assert_non_null(find_event(first, "action", "now has 32 MiB/s of MaxBandwidth=, had 64"));
   assert_non_null(find_event(client_get(client, text_of(second, "id")), "decision",
-                             "has 32 MiB/s of MaxBandwidth=64M, which 2 migrations share"));
+                             "has 32 MiB/s of MaxBandwidth=64M, shared by 2 migrations"));
   await_limit(bb, "vm1", "bandwidth", 32);
   await_limit(bb, "vm2", "bandwidth", 32);
   assert_int_equal(number_of(client_call(client, "GetNode", NULL), "max_bandwidth_bytes_per_s"), 64 * MIB);
@@ -182,12 +182,12 @@ static void after_a_refused_limit_the_old_one_counts(void **state) {
   await_share(bb, first, 64);
   bb_set_call(bb, "set_bandwidth", json_pack("{ss ss}", "fail", "FAILED", "message", "not today"));
   second = client_start(client, "vm2", NULL);
-  first = bb_await_event(bb, text_of(first, "id"), "warning", "64 MiB/s count as in use: not today");
+  first = bb_await_event(bb, text_of(first, "id"), "warning", "64 MiB/s still count as in use: not today");
   assert_int_equal(number_of(first, "bandwidth_share_bytes_per_s"), 64 * MIB);
   second = client_get(client, text_of(second, "id"));
   assert_text(second, "phase", "preparing");
   assert_text(second, "next_action",
-              "waits until its share of MaxBandwidth= is free, for 60 s at most, then in the queue");
+              "waits up to 60 s for a share of MaxBandwidth=, then returns to the queue");
   third = client_get(client, text_of(client_start(client, "vm3", NULL), "id"));
   assert_text(third, "pending.reason", "BANDWIDTH_LIMIT");
   assert_non_null(strstr(text_of(third, "pending.message"), "MaxBandwidth=64M"));
@@ -243,7 +243,7 @@ static void bandwidth_that_a_guest_needs_is_not_given_away(void **state) {
       start_moving(client, "vm1", json_pack("{si sb}", "progress_timeout_s", 0, "allow_auto_converge", 1));
   second = client_start(client, "vm2", NULL);
   second = bb_await(bb, text_of(second, "id"), waits_for_bandwidth, NULL);
-  assert_non_null(strstr(text_of(second, "pending.message"), "another would have less than 8 MiB/s"));
+  assert_non_null(strstr(text_of(second, "pending.message"), "another would get less than 8 MiB/s"));
   assert_null(member_of(second, "pending.held_since_usec_realtime"));
   await_limit(bb, "vm1", "bandwidth", 64);
   abort_job(client, first);

@@ -302,7 +302,7 @@ static void a_job_fails_at_once_with_all_blockers(void **state) {
   assert_non_null(strstr(text_of(job, "failure.message"), "HOSTDEV_PCI: "));
   assert_non_null(strstr(text_of(job, "failure.message"), "INTERFACE_MISSING: "));
   assert_non_null(find_event(job, "blocker", "TARGET_MEMORY: "));
-  assert_null(find_event(job, "phase", "the migration begins"));
+  assert_null(find_event(job, "phase", "starting the migration"));
 }
 
 static bool is_held_for_memory(json_t *job, gconstpointer data) {

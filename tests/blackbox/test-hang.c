@@ -174,7 +174,7 @@ static void missing_job_statistics_are_reported_and_the_migration_goes_on(void *
   bb_set_call(bb, "job_stats", json_pack("{ss ss}", "fail", "FAILED", "message", "no numbers today"));
   bb_await_event(bb, text_of(job, "id"), "warning", "no numbers today");
   bb_set_call(bb, "job_stats", NULL);
-  bb_await_event(bb, text_of(job, "id"), "warning", "tells again");
+  bb_await_event(bb, text_of(job, "id"), "warning", "reports progress again");
   bb_link_fast(bb);
   job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
   assert_events_whole(job);

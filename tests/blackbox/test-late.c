@@ -117,7 +117,7 @@ static void a_hung_call_is_reported_everywhere(void **state) {
     bb_await_phase(bb, id, "aborted");
   } else {
     bb_await(bb, id, hangs_no_more, NULL);
-    bb_await_event(bb, id, "warning", "has come back after");
+    bb_await_event(bb, id, "warning", "answered after");
   }
   bb_set_call(bb, "migrate", NULL);
   bb_link_fast(bb);

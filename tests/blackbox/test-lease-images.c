@@ -82,7 +82,7 @@ static void images_are_removed_if_the_domain_does_not_come(void **state) {
     } else {
       job = bb_await_phase(bb, id, "aborted");
     }
-    assert_non_null(find_event(job, "action", "/d/root.img was removed"));
+    assert_non_null(find_event(job, "action", "removed /d/root.img"));
     assert_int_equal(image_bytes(bb), 0);
   }
 }
@@ -103,10 +103,10 @@ static json_t *release(Bb *bb, const char *id) {
 }
 
 static void assert_left(Bb *bb, json_t *job, const char *why) {
-  json_t *event = find_event(job, "warning", "/d/root.img (vda) is left here");
+  json_t *event = find_event(job, "warning", "left /d/root.img (vda) in place");
 
   assert_int_equal(image_bytes(bb), 4 * MIB);
-  assert_null(find_event(job, "action", "was removed"));
+  assert_null(find_event(job, "action", "removed /d/root.img"));
   assert_non_null(event);
   if (!strstr(text_of(event, "message"), why))
     fail_msg("%s", text_of(event, "message"));
@@ -123,7 +123,7 @@ static void kill_and_start(Bb *bb) {
 
 static void cut_off_from_libvirtd(Bb *bb) {
   bb_set_host(bb, "a", "reachable", json_false());
-  bb_await_event(bb, "vm9", "warning", "it is not watched without a gap any more");
+  bb_await_event(bb, "vm9", "warning", "there was a gap in watching it");
   bb_set_host(bb, "a", "reachable", json_true());
 }
 
@@ -241,7 +241,7 @@ static void the_only_disk_stays(void **state) {
   job = bb_await(bb, id, is_over, NULL);
   assert_left(bb, job, "was down for a time");
   assert_null(strstr(text_of(job, "failure.message"), "never ran"));
-  assert_null(strstr(text_of(job, "failure.message"), "nothing came"));
+  assert_null(strstr(text_of(job, "failure.message"), "nothing arrived"));
 }
 
 static void a_changed_image_stays(void **state) {
@@ -255,7 +255,7 @@ static void a_changed_image_stays(void **state) {
   bb_set_call(bb, "remove_image", json_pack("{ss ss}", "fail", "INVALID", "message", "it has another size"));
   client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
-  assert_non_null(find_event(job, "warning", "is left here: it has another size"));
+  assert_non_null(find_event(job, "warning", "in place: it has another size"));
   assert_int_equal(image_bytes(bb), 4 * MIB);
 }
 
@@ -296,7 +296,7 @@ static void killed_while_creating_images_it_claims_none_that_it_did_not_watch(vo
   job = json_object_get(client_call(client, "Prepare", parameters), "job");
   assert_text(job, "phase", "pending");
   assert_int_equal(json_array_size(member_of(job, "lease.images")), 0);
-  assert_non_null(find_event(job, "warning", "it was there before it could be made"));
+  assert_non_null(find_event(job, "warning", "it already existed and is used as it is"));
   client_call(client, "Release", json_pack("{ss}", "lease", text_of(job, "id")));
   bb_await_phase(bb, text_of(job, "id"), "aborted");
 }

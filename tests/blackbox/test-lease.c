@@ -257,7 +257,7 @@ static void a_domain_may_arrive_while_the_agent_is_down(void **state) {
   bb_link_fast(bb);
   bb_start(bb);
   job = bb_await_phase(bb, id, "succeeded");
-  assert_non_null(find_event(job, "agent_restarted", "looked at"));
+  assert_non_null(find_event(job, "agent_restarted", "checking the domain here"));
   assert_events_whole(job);
 }
 

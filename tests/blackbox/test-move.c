@@ -439,7 +439,7 @@ static void a_call_that_returns_while_the_migration_goes_on(void **state) {
   bb_link_slow(bb);
   bb_set_call(bb, "migrate", json_pack("{si}", "detach_after_ms", 100));
   job = start_and_reach(bb, bb_connect(bb), NULL, "migrating");
-  job = bb_await_event(bb, text_of(job, "id"), "action", "the migration ended with an error");
+  job = bb_await_event(bb, text_of(job, "id"), "action", "the migration call failed");
   assert_text(job, "phase", "migrating");
   bb_link_fast(bb);
   job = bb_await_phase(bb, text_of(job, "id"), "succeeded");
@@ -539,7 +539,7 @@ static void without_certificates_at_the_target_only_tls_yes_falls_back(void **st
     bb_add_domain(bb, domain);
     job = client_start(bb_connect(bb), domain, json_pack("{ss}", "tls", rows[i].tls));
     job = bb_await_phase(bb, text_of(job, "id"), rows[i].phase);
-    assert_int_equal(find_event(job, "warning", "not encrypted") != NULL, rows[i].in_clear);
+    assert_int_equal(find_event(job, "warning", "migrating UNENCRYPTED") != NULL, rows[i].in_clear);
     assert_text(bb_truth(bb, domain), "host", strcmp(rows[i].phase, "failed") == 0 ? "a" : "b");
     if (strcmp(rows[i].phase, "failed") == 0)
       assert_text(job, "failure.cause", "REFUSED");

@@ -61,7 +61,7 @@ static void a_guest_left_stopped_is_resumed(void **state) {
   assert_non_null(event);
   assert_non_null(strstr(text_of(event, "message"), "source: paused_migration; target: absent"));
   assert_true(number_of(event, "time_usec_realtime") -
-                  number_of(find_event(job, "action", "the migration ended"), "time_usec_realtime") >=
+                  number_of(find_event(job, "action", "the migration call failed"), "time_usec_realtime") >=
               900000);
 }
 
@@ -323,12 +323,12 @@ static void a_pause_that_came_too_late_is_taken_off_the_record(void **state) {
 
   bb_hold_disk(bb);
   client_send(bb_connect(bb), "Complete", json_pack("{ss ss}", "job", id, "by", "pause"), 0);
-  bb_await_event(bb, id, "decision", "pause: asked for");
+  bb_await_event(bb, id, "decision", "pause: requested");
   bb_set_host(bb, "b", "reachable", json_false());
   leave_stopped(bb);
   bb_await_phase(bb, id, "recovering");
   bb_let_disk_go(bb);
-  bb_await_event(bb, id, "warning", "not paused: only a job that is");
+  bb_await_event(bb, id, "warning", "not paused: only a migrating job");
   await_fact(bb, id, "paused_by_agent", false);
   bb_stop(bb, SIGKILL);
   bb_set_domain(bb, "vm1", "state", json_string("paused"));

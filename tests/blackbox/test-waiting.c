@@ -76,7 +76,7 @@ static const Row rows[] = {
      limits_are_refused,
      "count as in use",
      3,
-     {"waiting for  BANDWIDTH_LIMIT: the 2 migrations under way need what there is of MaxBandwidth=64M",
+     {"waiting for  BANDWIDTH_LIMIT: the 2 running migrations leave too little of MaxBandwidth=64M",
       "queue        position 1, waiting since 20", ", times out at 20"},
      {"pending", "#1 BANDWIDTH_LIMIT until "},
      limits_are_taken},

@@ -150,7 +150,7 @@ test_disks() {
     ok "... aborted at the source, it ends at the target" wait_until 60 job_is b "$id" .failure.cause CANCELLED_ELSEWHERE
     ok "... with the lease" holds_nothing
     ok "... what was written to stays" has_image b db.img
-    ok "... and an operator is told so" grep -q "db.img (vda) is left here: it has been written to since it was created" <<<"$(ctl b -j show "$id")"
+    ok "... and an operator is told so" grep -q "db.img (vda) in place: it has been written to since it was created" <<<"$(ctl b -j show "$id")"
     is "... the guest runs on" "$(truth db '[.running_on[], .bad_pages] | join(" ")')" "a 0"
 
     "$LAB" link none
@@ -184,7 +184,7 @@ test_the_only_disk() {
     ok "the guest is shut down before the agent is back: the agent does not claim to know what it did not see" \
         wait_until 30 job_is b "$id" .failure.cause NOT_WATCHED
     ok "... leaves the disk alone" has_image b one.img
-    ok "... and says so" grep -q "one.img (vda) is left here" <<<"$(ctl b -j show "$id")"
+    ok "... and says so" grep -q "one.img (vda) in place" <<<"$(ctl b -j show "$id")"
     ok "... and the guest can be started again" "$LAB" virsh b start one
     "$LAB" guest-rm one
 }

@@ -131,8 +131,8 @@ outcome() {
 }
 
 kind_for() { if [[ $1 == tls=no ]]; then echo clear; else echo tls; fi; }
-told_in_clear() { job a web '.events[].message' | grep -o '^not encrypted: .* has no certificates'; }
-clear_for() { printf 'not encrypted: begun again without TLS, as tls=yes permits: %s has no certificates' "$1"; }
+told_in_clear() { job a web '.events[].message' | grep -o '^no TLS certificates; .* has no certificates'; }
+clear_for() { printf 'no TLS certificates; migrating UNENCRYPTED (tls=yes allows fallback): %s has no certificates' "$1"; }
 failure() { job a web .failure.message; }
 
 # break_post_copy: breaks the stream while the agent is down

@@ -157,7 +157,7 @@ class Hop:
         """QEMU before 8.2 can hang if the stream breaks after the last page was sent and before the target had it: the
         migration thread waits for the return path's, and that one for a recovery that nobody can begin."""
         error = ((self.job or {}).get("recovery") or {}).get("error", "")
-        return "takes its stream for whole" in error and self.lab.qemu_threads(self.source) >= {
+        return "still reports its stream as intact" in error and self.lab.qemu_threads(self.source) >= {
             "live_migration",
             "return path",
         }

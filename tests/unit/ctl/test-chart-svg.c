@@ -132,7 +132,7 @@ static const struct Sheet {
       "auto-converge", "auto-converge 10.0 s", "13", "19.0 s"},
      true},
     {"running", 0, {"web1 to node-b: pre-copy, 4.0 s so far", "So far", "pre-copy 4.0 s"}, false},
-    {"gap", 4, {"no data", "both ends are asked", "4.4 s"}, false},
+    {"gap", 4, {"no data", "asking both ends for the outcome", "4.4 s"}, false},
 };
 
 static void sheet_has_its_labels(void **state) {

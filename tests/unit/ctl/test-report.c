@@ -24,7 +24,7 @@ static const struct Real {
      "0.0 forecast, 19.0 abort:", 48},
     {"running", "web1 to node-b: pre-copy, 4.0 s so far", "pre-copy 4.0 s", "pre_copy 0.0-4.0", "", 10},
     {"gap", "web1 to node-b: migrated in 7.3 s, downtime 5 ms", "pre-copy 1.6 s, post-copy 5.9 s",
-     "pre_copy 0.0-1.6, post_copy 1.6-7.5", "0.0 forecast, 1.6 start_post_copy:, 4.4 both, 4.4 the", 12},
+     "pre_copy 0.0-1.6, post_copy 1.6-7.5", "0.0 forecast, 1.6 start_post_copy:, 4.4 asking, 4.4 the", 12},
 };
 
 static char *bands_of(const Report *report) {
