@@ -295,7 +295,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   if (!record_upgrade(record, error))
     return NULL;
   if (!id || strlen(id) != JOB_ID_SIZE - 1 || phase == MIG_ENUM_UNKNOWN) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "no id or no phase");
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "missing or invalid id or phase");
     return NULL;
   }
   if (!policy_from_json(json_object_get(wire, "policy"), &job->policy, &key, message, sizeof message)) {
@@ -309,7 +309,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   if (job->direction == MIG_DIRECTION_INCOMING)
     job->lease = job_lease_from_record(json_object_get(agent, "lease"));
   if (!read_ends(job, wire)) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "no domain or no target");
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "missing domain or target");
     return NULL;
   }
   job->request_key = get_string(wire, "request_key");

@@ -38,7 +38,7 @@ bool record_upgrade(json_t *record, GError **error) {
     return false;
   }
   if (format < 1) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "no format");
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "missing or invalid format");
     return false;
   }
   for (; format < RECORD_FORMAT; format++)

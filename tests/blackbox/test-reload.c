@@ -75,10 +75,10 @@ static const struct Bad {
   const char *line;
   const char *said;
 } bads[] = {
-    {"a key that is none", "MaxOutgoin=4\n", ": there is no MaxOutgoin= in [Agent]"},
+    {"a key that is none", "MaxOutgoin=4\n", ": unknown key MaxOutgoin= in [Agent]"},
     {"a value that is none", "MaxOutgoing=many\n",
      ": MaxOutgoing= takes a whole number from 1 to 1000, not \"many\""},
-    {"a section that is none", "[Agnet]\n", ": there is no section [Agnet]"},
+    {"a section that is none", "[Agnet]\n", ": unknown section [Agnet]"},
     {"goals that exclude each other", "[Policy x]\nAllowPostCopy=yes\nTunnelled=yes\n",
      ": [Policy x]: a tunnelled stream"},
 };
