@@ -72,7 +72,7 @@ void job_free(Job *job) {
 }
 
 /* Texts from elsewhere, or cut to size, may end inside a character, which JSON does not allow. A line break or a terminal's control
- * sequence would act wherever the job is displayed: they are removed. libvirt's texts may have any length; a job keeps a
+ * sequence would act wherever the job is displayed: they are replaced. libvirt's texts may have any length; a job keeps a
  * limited part. */
 char *job_copy_text(const char *text) {
   char *copy = text ? g_utf8_make_valid(text, (gssize)strnlen(text, JOB_TEXT_MAX + 1)) : NULL;

@@ -74,7 +74,7 @@ struct Job {
   char *request_digest; /* of the request under the key: tells a repetition from a conflict */
   MigDirection direction;
   char *drain_id; /* of the drain that it belongs to, or NULL */
-  Caller *caller; /* of Start, or of its drain; NULL: nobody, or unknown */
+  Caller *caller; /* who requested it, or its drain; NULL: nobody, or unknown */
 
   char *domain_name;
   char domain_uuid[MIG_UUID_STRING_SIZE];

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* By far more than the numbers that may come between two records of a job. */
+/* Far more than progress can raise a job's revision between two of its records. */
 #define REVISION_LEAP (UINT64_C(1) << 20)
 
 static json_t *plan_to_json(const MigPlan *plan) {

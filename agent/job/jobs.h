@@ -11,7 +11,7 @@
 #include "agent/job/store.h"
 
 typedef enum JobChange {
-  JOB_CHANGE_ACCEPTED,  /* its record is on stable storage: clients may see it now */
+  JOB_CHANGE_ACCEPTED,  /* its record is on stable storage: new to everybody */
   JOB_CHANGE_PHASE,     /* it entered its present phase */
   JOB_CHANGE_FINISHED,  /* it is final; after PHASE, before STATE */
   JOB_CHANGE_LEASED,    /* its lease is ready, or not: see its failure */

@@ -44,10 +44,10 @@
 /* a domain stays on the node being drained: it cannot migrate, or its migration did not succeed */
 #define NAMES_MESSAGE_DRAIN_GUEST_STAYS "97387c5ea8ad4243a65f1e15cd78659b"
 
-/* a drain was aborted; migrations in progress continue */
+/* a drain is being aborted; migrations in progress continue */
 #define NAMES_MESSAGE_DRAIN_STOPPING "3f64c31af15c4b2d83437d8990e600e0"
 
-/* nothing is left to do for the drain, or for an aborted one */
+/* the drain has ended, complete or aborted */
 #define NAMES_MESSAGE_DRAIN_ENDED "a7e37a8835b54898a59d056dd28c8b9f"
 
 /* a migration was accepted, and is on stable storage */

@@ -15,8 +15,7 @@ typedef struct HypervisorConn HypervisorConn;
 /* What is known about libvirtd, for the main thread. */
 typedef struct HypervisorState {
   bool reachable;
-  unsigned
-      serial; /* of the newest connection: 1, 2, … It carries the events; no event is lost while it stays the same */
+  unsigned serial;    /* of the newest connection: 1, 2, … While it stays the same, no event is lost */
   MigHostFacts facts; /* from the newest connection; hostname NULL before the first */
   char *message;      /* why it is unreachable, or NULL */
 } HypervisorState;

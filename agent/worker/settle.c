@@ -7,8 +7,8 @@
 #include "agent/worker/worker-private.h"
 
 #include "agent/base/clock.h"
-/* How soon to ask again after an end did not answer. Asking is cheap: it takes a second or more if nothing answers, and only a
- * nearby refusal comes at once. */
+/* How soon to ask again after an end did not answer. Asking is cheap: a silent end takes a second or more, and one that refuses
+ * at once is nearby. */
 #define NO_ANSWER_PAUSE_MS 300
 
 /* How soon to check again whether a pause of the guest was answered. */
@@ -61,7 +61,7 @@ static void take_source(Worker *worker, const EndpointAnswer *answer, MigSettleL
   look->source_replaced = is_replaced(worker, status);
   look->source_ended = status->ended || worker_has_ended_here(worker);
   look->job_active = status->job_active;
-  /* libvirt has one migration of a domain at a time. Until the call has been answered it may still be this one, whatever its age. */
+  /* libvirt has one migration of a domain at a time. Until the call is answered it may be this one, whatever its age. */
   look->job_foreign = status->job_active && !own && worker->call_taken && !worker->reattach;
 }
 

@@ -49,7 +49,7 @@ struct Worker {
   bool call_taken;    /* as in MigSettleLook */
   bool not_begun;     /* someone else is migrating it: the call was not made, and the guest is where it was */
   int source_id;      /* libvirt's id of that copy; 0: unknown */
-  uint64_t asked_ms;  /* before the last look at the domain */
+  uint64_t asked_ms;  /* before the look that precedes the call */
   uint64_t stayed_ms; /* as in mig_settle_init() */
   Endpoint *source;
   Endpoint *target; /* from before the migration: watches what happens there */
