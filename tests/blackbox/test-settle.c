@@ -395,9 +395,9 @@ static const struct Way {
   const char *by, *event;
 } ways[] = {
     {"what its owner paused is not paused by the agent as well", "pause",
-     "pause: refused: the guest does not run"},
+     "pause: refused: the guest is not running"},
     {"what its owner paused is not put into post-copy", "post_copy",
-     "start_post_copy: refused: the guest does not run"},
+     "start_post_copy: refused: the guest is not running"},
 };
 
 static void a_guest_that_its_owner_paused_stays_his(void **state) {
