@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The clock that limits and intervals are counted by. */
+/* The clock for limits and intervals. */
 #pragma once
 
 #include <stdint.h>
 
-/* CLOCK_MONOTONIC in milliseconds: of this boot, and standing still while the host is suspended. */
+/* CLOCK_MONOTONIC in milliseconds: valid within this boot; it stops while the host is suspended. */
 uint64_t clock_now_ms(void);

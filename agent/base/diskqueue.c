@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A queue of what is to be done on a disk, and the thread that works it off. */
+/* A queue of disk work and the thread that processes it. */
 #include "agent/base/diskqueue.h"
 
 bool disk_queue_start(DiskQueue *queue, const char *name, GThreadFunc func, gpointer data, GError **error) {
@@ -11,7 +11,7 @@ bool disk_queue_start(DiskQueue *queue, const char *name, GThreadFunc func, gpoi
     return true;
   g_mutex_clear(&queue->mutex);
   g_cond_clear(&queue->cond);
-  g_prefix_error(error, "the thread \"%s\" cannot be started: ", name);
+  g_prefix_error(error, "cannot start the thread \"%s\": ", name);
   return false;
 }
 

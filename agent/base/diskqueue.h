@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A queue of what is to be done on a disk, and the thread that works it off: an fsync can take seconds on a bad day. */
+/* A queue of disk work and the thread that processes it: an fsync can take seconds on a bad day. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
-/* Part of its owner's struct; what else that has is guarded by `mutex` where it says so. */
+/* Embedded in its owner's struct. `mutex` also guards other fields of the owner where it says so. */
 typedef struct DiskQueue {
   GThread *thread;
   GMutex mutex; /* never held over I/O or a callback */
@@ -15,16 +15,16 @@ typedef struct DiskQueue {
   bool quit;
 } DiskQueue;
 
-/* False: no thread could be had, and there is nothing to be closed. */
+/* False: the thread could not be started, and there is nothing to close. */
 bool disk_queue_start(DiskQueue *queue, const char *name, GThreadFunc func, gpointer data, GError **error);
 
-/* With the mutex held. */
+/* Call with the mutex held. */
 void disk_queue_push(DiskQueue *queue, gpointer item);
 
-/* The thread's: what it took before is done. Waits until there is more. True: the mutex is held, for the thread to take what it
- * wants; busy from then on. False: nothing more will come. */
+/* For the thread: marks its previous work as done and waits for more. True: the mutex is held so that the thread can take what it
+ * wants, and the queue counts as busy. False: nothing more will come. */
 bool disk_queue_wait(DiskQueue *queue);
 
-/* Waits until all that was pushed is done, for at most so long, and ends the thread. False: the disk hangs; the thread is left
- * where it is, and with it all that it may still use. */
+/* Waits, up to wait_usec, until everything queued is done, and ends the thread. False: the disk hangs. The thread is left behind,
+ * and so is everything that it may still use. */
 bool disk_queue_close(DiskQueue *queue, gint64 wait_usec);

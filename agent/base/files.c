@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files that are read, and replaced, as a whole. */
+/* Reading and replacing whole files. */
 #include "agent/base/files.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ bool files_write_all(int fd, const char *data, size_t size) {
   return true;
 }
 
-/* `size` is the file's size at most, and what was read. False: errno says why. */
+/* `size`: in, the file's size at most; out, the bytes read. False: see errno. */
 static bool read_all(int fd, char *data, size_t *size) {
   size_t at = 0;
 
@@ -60,8 +60,8 @@ char *files_read(int directory_fd, const char *name, size_t max_bytes, size_t *r
     return NULL;
   }
   if (!S_ISREG(st.st_mode) || (size_t)st.st_size > max_bytes) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is not a file, or over %zu KiB", name,
-                max_bytes / 1024);
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
+                "%s is not a regular file, or is larger than %zu KiB", name, max_bytes / 1024);
     close(fd);
     return NULL;
   }

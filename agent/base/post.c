@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From a thread to a main loop. */
+/* Posts from a thread to a main loop. */
 #include "agent/base/post.h"
 
 void post_to(GMainContext *context, GSourceFunc func, gpointer data, GDestroyNotify free_data) {

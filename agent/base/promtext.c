@@ -28,7 +28,7 @@ static void append_escaped(GString *text, const char *value) {
   }
 }
 
-/* Whole numbers in full, whatever their size: counts are read by people, too. Independent of the locale. */
+/* Whole numbers in full, however large: people read counts, too. Independent of the locale. */
 static void append_number(GString *text, double value) {
   char number[G_ASCII_DTOSTR_BUF_SIZE];
 

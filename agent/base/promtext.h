@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Prometheus's text format: families of samples, and histograms. Knows no job. */
+/* Prometheus's text format: families of samples, and histograms. */
 #pragma once
 
 #include <glib.h>
@@ -10,10 +10,10 @@ typedef enum PromType { PROM_GAUGE, PROM_COUNTER, PROM_HISTOGRAM } PromType;
 
 typedef struct PromLabel {
   const char *name;
-  const char *value; /* any text; what is no UTF-8 is replaced */
+  const char *value; /* any text; invalid UTF-8 is replaced */
 } PromLabel;
 
-/* Opens a family: its samples follow, all of them before the next one. `help` is one line. */
+/* Opens a family. All its samples must follow before the next family. `help` is one line. */
 void prom_family(GString *text, const char *name, PromType type, const char *help);
 
 void prom_sample(GString *text, const char *name, const PromLabel *labels, unsigned n_labels, double value);
@@ -23,9 +23,9 @@ void prom_value(GString *text, const char *name, double value);
 
 #define PROM_BOUNDS_MAX 16
 
-/* Counts of what was at most each of the bounds, which rise, and lie in a table of the caller's. */
+/* Counts of values at or below each bound. The bounds ascend, in a table of the caller's. */
 typedef struct PromHistogram {
-  uint64_t below[PROM_BOUNDS_MAX]; /* at most bound i, and more than the one before it */
+  uint64_t below[PROM_BOUNDS_MAX]; /* above bound i - 1, up to bound i */
   uint64_t count;
   double sum;
 } PromHistogram;

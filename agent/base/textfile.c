@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A file that others read while it is written anew.
+/* A file that is rewritten while others read it.
  *
- * Theory of Operation. Readers see the old text or the new one, whole: it is written beside the file, under its name with
- * ".tmp" behind, and renamed. It is not synced, since nobody needs it after a crash. The disk may be slow or hang, so a
- * thread does it; only the newest text waits for it. The thread holds a reference, and outlives its owner where it hangs.
+ * Theory of Operation. Readers see the whole old text or the whole new one: it is written to a file with ".tmp" appended to its name,
+ * and renamed. It is not synced, since nobody needs it after a crash. The disk may be slow or hang, so a thread writes; only
+ * the newest text waits for it. The thread holds a reference, and outlives its owner if the disk hangs.
  *
- * Locks: `mutex` guards next, quit, ended and error; not held over I/O. */
+ * Locks: `mutex` guards next, quit, ended and error; never held over I/O. */
 #include "agent/base/textfile.h"
 
 #include "agent/base/files.h"
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whoever collects it is somebody else; and the unit's UMask= would keep everybody out. */
+/* The collector runs as another user; the unit's UMask= would lock it out. */
 #define MODE            0644
 #define CLOSE_WAIT_USEC G_USEC_PER_SEC
 
@@ -27,9 +27,9 @@ struct TextFile {
   char *temporary;
   GMutex mutex;
   GCond cond;
-  char *next; /* waits to be written */
+  char *next; /* waiting to be written */
   bool quit;
-  bool begun; /* it has its thread; the owner's own */
+  bool begun; /* the thread was started; owner only */
   bool ended;
   char *error;
 };
@@ -46,12 +46,12 @@ static void text_file_unref(TextFile *file) {
   g_free(file);
 }
 
-/* NULL, or what failed. */
+/* NULL, or the error. */
 static char *replace_file(const TextFile *file, const char *text) {
   const char *failed = NULL;
   int fd, code;
 
-  /* One that a kill left, or that somebody put there: it may be a link. */
+  /* Left by a kill, or placed there by somebody: it may be a symbolic link. */
   unlink(file->temporary);
   fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
   if (fd < 0)
@@ -69,7 +69,7 @@ static char *replace_file(const TextFile *file, const char *text) {
   return g_strdup_printf("cannot %s %s: %s", failed, file->temporary, g_strerror(code));
 }
 
-/* NULL: it is over. */
+/* NULL: no more will come. */
 static char *wait_for_text(TextFile *file) {
   char *text;
 
@@ -116,7 +116,7 @@ TextFile *text_file_new(const char *path) {
   return file;
 }
 
-/* Where none can be had, the next text asks again. */
+/* If the thread cannot be started, the next text tries again. */
 static void begin(TextFile *file) {
   g_autoptr(GError) error = NULL;
   GThread *thread;
@@ -131,7 +131,7 @@ static void begin(TextFile *file) {
     return;
   }
   g_atomic_int_add(&file->refs, -1);
-  set_error(file, g_strdup_printf("no thread can be had: %s", error->message));
+  set_error(file, g_strdup_printf("cannot start a thread: %s", error->message));
 }
 
 void text_file_free(TextFile *file) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A file that others read while it is written anew again and again, by a thread of its own. */
+/* A file that is rewritten again and again while others read it, on a thread of its own. */
 #pragma once
 
 #include <glib.h>
@@ -7,17 +7,17 @@
 
 typedef struct TextFile TextFile;
 
-/* At this absolute path. Nothing is written yet. */
+/* `path` is absolute. Writes nothing yet. */
 TextFile *text_file_new(const char *path);
 
-/* Ends the thread and removes the file: what is not kept up to date is not to be read. Waits for a second at most; a disk that
- * hangs keeps the thread, and the file. NULL is fine. */
+/* Ends the thread and removes the file, so that nobody reads outdated numbers. Waits a second at most; if the disk hangs, the
+ * thread and the file stay. NULL is fine. */
 void text_file_free(TextFile *file);
 
 const char *text_file_get_path(const TextFile *file);
 
-/* Has the file written, and takes `text`. One that waits to be written is replaced. */
+/* Queues `text`, and takes it; replaces a text that is still waiting. */
 void text_file_write(TextFile *file, char *text);
 
-/* Why the last one could not be written, or NULL. The caller's. */
+/* Why the last write failed, or NULL. The caller frees it. */
 char *text_file_get_error(TextFile *file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Questions on a few threads. One is answered by whichever comes first: its thread or its time limit; a thread that
- * is late, since a libvirtd hangs, finds its question answered and drops what it has. */
+/* Requests on a few threads. Each is answered by whichever comes first, its thread or its time limit; a thread that is late because
+ * libvirtd hangs finds its request answered and drops its result. */
 #include "agent/base/workpool.h"
 
 #include "agent/base/post.h"
@@ -11,10 +11,10 @@ struct WorkPool {
   GMainContext *context;
   unsigned waiting_max;
   GThreadPool *threads;
-  GHashTable *waiting; /* Ticket: all that have not been answered */
+  GHashTable *waiting; /* Ticket: all unanswered requests */
 };
 
-/* Held by `waiting`, by its timer, and by its thread and what that posts. */
+/* Referenced by `waiting`, by its timer, by its thread, and by what the thread posts. */
 typedef struct Ticket {
   gint refs;
   WorkPool *pool; /* main thread only; NULL once answered */
@@ -22,7 +22,7 @@ typedef struct Ticket {
   GMainContext *context;
   gpointer work;
   GSource *timer;
-  gint answered; /* for its thread: not worth beginning any more */
+  gint answered; /* tells its thread not to start any more */
 } Ticket;
 
 static void ticket_unref(gpointer data) {
@@ -41,7 +41,7 @@ static Ticket *ticket_ref(Ticket *ticket) {
   return ticket;
 }
 
-/* Answers once; the ticket may be gone afterwards. */
+/* Answers once; may free the ticket. */
 static void answer(Ticket *ticket, WorkEnd end) {
   WorkPool *pool = ticket->pool;
 
@@ -100,7 +100,7 @@ void work_pool_free(WorkPool *pool) {
   g_free(pool);
 }
 
-/* Nobody will run it, and nobody is told: who asked still has the work. The pool may keep the ticket until it has a thread. */
+/* Withdraws a ticket silently: no thread runs it, and the caller keeps its work. The pool may hold the ticket until it has a thread. */
 static void take_back(WorkPool *pool, Ticket *ticket) {
   ticket->pool = NULL;
   ticket->work = NULL;
@@ -116,7 +116,7 @@ bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms, GError 
 
   if (g_hash_table_size(pool->waiting) >= pool->waiting_max) {
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-                "%u requests wait already: libvirtd does not answer", pool->waiting_max);
+                "%u requests are already waiting: libvirtd does not answer", pool->waiting_max);
     return false;
   }
   ticket = g_new0(Ticket, 1);
@@ -129,7 +129,7 @@ bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms, GError 
   g_source_set_callback(ticket->timer, time_out, ticket_ref(ticket), ticket_unref);
   g_source_attach(ticket->timer, ticket->context);
   g_hash_table_add(pool->waiting, ticket);
-  /* It waits for one of the threads that there are. If there is none, it would wait for nothing. */
+  /* An existing thread will get to it. Without any, it would wait in vain. */
   if (g_thread_pool_push(pool->threads, ticket_ref(ticket), &failure) ||
       g_thread_pool_get_num_threads(pool->threads) > 0)
     return true;

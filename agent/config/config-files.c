@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The format of configuration files: which files there are, and what sections and settings are in them. */
+/* The configuration file format: which files to read, and their sections and settings. */
 #include "agent/config/config-files.h"
 
 #include <errno.h>
@@ -7,18 +7,17 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* Theory of operation
+/* Theory of Operation
  *
- * A file is lines: [Section] or [Section NAME], Key=Value, # or ; and a comment, nothing. A later value
- * replaces an earlier one, an empty one brings the default back, a section may come again and goes on where
- * it was. Whatever is not understood costs that line only, and a warning that says what would be.
+ * Each line of a file is one of: [Section] or [Section NAME], Key=Value, a comment (# or ;), or empty. A later value replaces
+ * an earlier one, an empty one restores the default, and a section may be reopened. A line that is not understood costs only
+ * that line, and a warning that says what would be accepted.
  *
- * libeconf, which reads such files for others, was tried (0.5.1) and does not do for this: one bad section
- * header loses the whole file; of a key given twice the first counts, in silence; a line without '=' is glued
- * to the value above it, in silence, and takes over its line number; '#' cuts a value, and so a URI, in the
- * middle. */
+ * libeconf, which reads such files for others, was tried (0.5.1) and will not do: one bad section header loses the whole file;
+ * if a key is given twice, the first one silently wins; a line without '=' is silently appended to the value above it, and
+ * takes over its line number; '#' cuts a value, and so a URI, in the middle. */
 
-/* Enough for thousands of targets; what is longer is not a configuration. */
+/* Enough for thousands of targets; anything larger is not a configuration. */
 #define FILE_SIZE_MAX (1024 * 1024)
 
 typedef struct Reader {
@@ -38,7 +37,7 @@ static void G_GNUC_PRINTF(3, 4)
 static void read_section(const Reader *reader, const ConfigPlace *place, char *line) {
   size_t length = strlen(line);
   if (line[length - 1] != ']') {
-    complain(reader, place, "a section needs its closing bracket, as in [Agent]; what follows is skipped");
+    complain(reader, place, "missing closing bracket, as in [Agent]; the section is skipped");
     reader->hooks->section(place, NULL, reader->user_data);
     return;
   }
@@ -56,7 +55,7 @@ static void read_line(const Reader *reader, const ConfigPlace *place, char *line
   }
   char *equals = strchr(line, '=');
   if (!equals || equals == line) {
-    complain(reader, place, "a line is Key=Value, [Section], or # and a comment, not \"%.80s\"", line);
+    complain(reader, place, "expected Key=Value, [Section] or # comment, not \"%.80s\"", line);
     return;
   }
   *equals = '\0';
@@ -75,9 +74,9 @@ static void read_text(const Reader *reader, const char *file, char *text, gsize 
       end = text + size;
     next = end + 1;
     place.line++;
-    *end = '\0'; /* at the end of the text: GLib's own terminator */
+    *end = '\0'; /* at the end of the text this is GLib's own terminator */
     if (strlen(line) != (size_t)(end - line) || !g_utf8_validate(line, -1, NULL))
-      complain(reader, &place, "this line is not text, and is skipped");
+      complain(reader, &place, "this line is not valid text; skipped");
     else
       read_line(reader, &place, line);
   }
@@ -99,7 +98,7 @@ static bool read_file(const Reader *reader, const char *path, GError **error) {
   }
   if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))
     return true; /* /dev/null: masked */
-  /* Nothing that a read could wait for, such as a FIFO. */
+  /* Rejects what a read could block on, such as a FIFO. */
   if (!S_ISREG(st.st_mode) || st.st_size > FILE_SIZE_MAX) {
     g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "cannot read %s: %s", display,
                 S_ISREG(st.st_mode) ? "larger than 1 MiB" : "not a regular file");
@@ -117,7 +116,7 @@ static gint compare_names(gconstpointer a, gconstpointer b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The drop-ins' names, sorted, each once. */
+/* The names of the drop-ins, sorted, each once. */
 static bool list_dropins(const char *const *directories, GPtrArray *names, GError **error) {
   g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
   for (size_t i = 0; directories[i]; i++) {

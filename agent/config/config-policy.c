@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* [Policy] and [Policy NAME]: goals, where each of them stands, and which domains they are for. */
+/* [Policy] and [Policy NAME]: goals, where each is set, and which domains they apply to. */
 #include "agent/config/config-policy.h"
 
 #include <string.h>
 
-/* How a key of the interface is called in a file: its words with capitals, and its unit left to the value.
+/* The name of an interface key in a file: CamelCase, without the unit, which goes into the value.
  * max_downtime_ms=300 is MaxDowntime=300ms, completion_timeout_s_per_gib=150 is CompletionTimeoutPerGiB=150s,
  * bandwidth_bytes_per_s=33554432 is Bandwidth=32M. Case does not matter, so tls is TLS= as well. */
 static const struct {
@@ -45,7 +45,7 @@ bool config_policy_matches(const ConfigPolicy *policy, const MigMatchFacts *fact
 
 static char *add_match(ConfigPolicy *policy, const char *value) {
   if (!policy->name)
-    return g_strdup("Match= belongs into a [Policy NAME]: [Policy] is for every domain");
+    return g_strdup("Match= belongs in a [Policy NAME]: [Policy] applies to every domain");
   if (!*value) {
     g_array_set_size(policy->matches, 0);
     g_ptr_array_set_size(policy->match_texts, 0);
@@ -58,7 +58,7 @@ static char *add_match(ConfigPolicy *policy, const char *value) {
     g_free(text);
     policy->unmatched = true;
     return g_strdup_printf(
-        "Match= takes %s, not \"%.80s\"; until that is mended the policy is for no domain by itself", message,
+        "Match= takes %s, not \"%.80s\"; until this is corrected the policy matches no domain", message,
         value);
   }
   g_ptr_array_add(policy->match_texts, text);
@@ -116,7 +116,7 @@ char *config_policy_set(ConfigPolicy *policy, const char *name, const char *valu
   const MigPolicyKeyInfo *info = find_policy_key(name);
   if (!info) {
     g_autofree char *names = list_keys();
-    return g_strdup_printf("there is no %.80s= in a [Policy]: it has %s", name, names);
+    return g_strdup_printf("unknown key %.80s= in a [Policy]; known keys: %s", name, names);
   }
   if (!*value) {
     policy->policy.values[info->key] = info->default_value;

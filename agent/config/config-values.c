@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The values of settings: from text to a field, with the range that each has. */
+/* The values of settings: from text to a field, with the range of each. */
 #include "agent/config/config-values.h"
 
 #include "libmigrate/core/uri.h"
@@ -67,7 +67,7 @@ bool config_parse_duration_ms(const char *text, uint64_t default_unit_ms, uint64
   return any;
 }
 
-/* For people: the largest unit that says it in whole numbers. */
+/* For people: in the largest unit that gives a whole number. */
 static char *duration_text(uint64_t ms) {
   static const struct {
     const char *name;
@@ -118,16 +118,16 @@ char *config_parse_s(const char *text, const ConfigRange *range, void *field) {
   return accepted;
 }
 
-/* As the bandwidth of a policy: 100M, 1G. */
+/* Like the bandwidth of a policy: 100M, 1G. */
 char *config_parse_rate(const char *text, const ConfigRange *range, void *field) {
   MigPolicy policy;
   char message[160];
   mig_policy_init(&policy);
   if (mig_policy_set_text(&policy, "bandwidth_bytes_per_s", text, message, sizeof message) != MIG_POLICY_OK)
-    return g_strdup("bytes a second, such as 100M or 1G, or 0");
+    return g_strdup("bytes per second, such as 100M or 1G, or 0");
   uint64_t rate = mig_policy_get(&policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
   if (rate < range->min || rate > range->max)
-    return g_strdup_printf("from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT " bytes a second", range->min,
+    return g_strdup_printf("from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT " bytes per second", range->min,
                            range->max);
   *(uint64_t *)field = rate;
   return NULL;
@@ -145,14 +145,14 @@ char *config_parse_public_read(const char *text, const ConfigRange *range, void 
 char *config_parse_group(const char *text, const ConfigRange *range, void *field) {
   size_t good = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
   if (good == 0 || text[good] || good > 31 || *text == '-')
-    return g_strdup("the name of a group: up to 31 letters, digits, '_', '.' and '-'");
+    return g_strdup("a group name: up to 31 letters, digits, '_', '.' and '-'");
   g_free(*(char **)field);
   *(char **)field = g_strdup(text);
   return NULL;
 }
 
-/* What is not understood of it allows nothing, and the rest holds: were the whole of it left out, callers could name what the
- * owner means to keep from them. */
+/* A pattern that is not understood allows nothing; the others still apply. If all were dropped instead, callers could name what
+ * the owner means to keep from them. */
 char *config_parse_allow_targets(const char *text, const ConfigRange *range, void *field) {
   g_auto(GStrv) words = g_strsplit_set(text, ", \t", -1);
   g_autoptr(GPtrArray) patterns = g_ptr_array_new_with_free_func(g_free);
@@ -176,12 +176,12 @@ char *config_parse_allow_targets(const char *text, const ConfigRange *range, voi
   return all ? NULL
              : g_strdup(
                    "names of [Target]s, URIs such as qemu+tls://*.example.org/system and networks such as "
-                   "10.0.0.0/8, and allows nothing by the rest");
+                   "10.0.0.0/8 (other words allow nothing)");
 }
 
 char *config_parse_path(const char *text, const ConfigRange *range, void *field) {
   if (*text && (!g_path_is_absolute(text) || g_str_has_suffix(text, "/")))
-    return g_strdup("an absolute path of a file");
+    return g_strdup("the absolute path of a file");
   g_free(*(char **)field);
   *(char **)field = *text ? g_strdup(text) : NULL;
   return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The values of settings: from text to a field, with the range that each has. Private to the configuration. */
+/* The values of settings: from text to a field, with the range of each. Private to the configuration. */
 #pragma once
 
 #include "agent/config/config.h"
@@ -9,14 +9,14 @@
 #define CONFIG_HOUR_MS   (60 * CONFIG_MINUTE_MS)
 #define CONFIG_DAY_MS    (24 * CONFIG_HOUR_MS)
 
-/* What a setting takes: inclusive, in the unit of its field. */
+/* The accepted range: inclusive, in the unit of the field. */
 typedef struct ConfigRange {
   uint64_t min, max;
-  uint64_t unit_ms; /* of a time without a unit */
+  uint64_t unit_ms; /* for a time without a unit */
 } ConfigRange;
 
-/* Parses `text` into `field` (of the type that the function's comment says). NULL, or what would be accepted, for a
- * warning; the field is as it was then. */
+/* Parses `text` into `field`, of the type in the function's comment. Returns NULL; or, leaving the field unchanged, what would be
+ * accepted, for a warning. */
 typedef char *(*ConfigParseFunc)(const char *text, const ConfigRange *range, void *field);
 
 char *config_parse_count(const char *text, const ConfigRange *range, void *field); /* unsigned */

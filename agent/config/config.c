@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The configuration: its sections, the settings in each, and what is said of those that are not understood. */
+/* The configuration: its sections, their settings, and the warnings about what is not understood. */
 #include "agent/config/config.h"
 
 #include "agent/config/config-files.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* A key of [Agent] or of a [Target NAME]. */
+/* A key of [Agent] or [Target NAME]. */
 typedef struct Setting {
   const char *name;
   const char *default_text;
@@ -192,7 +192,7 @@ static void warn_at(Reader *reader, const char *origin, const char *text) {
     return;
   }
   g_autofree char *whole = g_strconcat(origin, ": ", text, NULL);
-  g_ptr_array_add(reader->config->warnings, g_utf8_make_valid(whole, -1)); /* they go into JSON */
+  g_ptr_array_add(reader->config->warnings, g_utf8_make_valid(whole, -1)); /* it goes into JSON */
 }
 
 static char *here(const Reader *reader) {
@@ -207,7 +207,7 @@ static void G_GNUC_PRINTF(2, 3) warn(Reader *reader, const char *format, ...) {
   warn_at(reader, origin, text);
 }
 
-/* An empty value brings the default back. */
+/* An empty value restores the default. */
 static void set_by_table(Reader *reader, const Setting *settings, size_t n, const char *section, void *object,
                          const char *name, const char *value) {
   for (size_t i = 0; i < n; i++) {
@@ -222,7 +222,7 @@ static void set_by_table(Reader *reader, const Setting *settings, size_t n, cons
   g_autoptr(GString) names = g_string_new(NULL);
   for (size_t i = 0; i < n; i++)
     g_string_append_printf(names, "%s%s=", i ? ", " : "", settings[i].name);
-  warn(reader, "there is no %.80s= in %s: it has %s", name, section, names->str);
+  warn(reader, "unknown key %.80s= in %s; known keys: %s", name, section, names->str);
 }
 
 static ConfigPolicy *find_or_add_policy(Reader *reader, const char *name) {
@@ -268,14 +268,14 @@ static void on_section(const ConfigPlace *place, const char *text, gpointer user
     reader->policy = *name ? find_or_add_policy(reader, name) : &reader->config->node_policy;
   } else if (g_ascii_strcasecmp(word, "Target") == 0 && *name) {
     if (strstr(name, "://")) {
-      warn(reader, "the name of a target cannot be a URI: write [Target NAME] and LibvirtURI=%.80s", name);
+      warn(reader, "a target's name cannot be a URI: use [Target NAME] with LibvirtURI=%.80s", name);
       return;
     }
     reader->section = SECTION_TARGET;
     reader->target = find_or_add_target(reader, name);
   } else {
     warn(reader,
-         "there is no section [%.80s], it is skipped: there are [Agent], [Policy], [Policy NAME] and [Target "
+         "unknown section [%.80s], skipped; known sections: [Agent], [Policy], [Policy NAME] and [Target "
          "NAME]",
          text);
     return;
@@ -307,7 +307,7 @@ static void on_setting(const ConfigPlace *place, const char *name, const char *v
                  value);
     break;
   case SECTION_NONE:
-    warn(reader, "keys belong into a section, such as [Agent]: all up to the first one is skipped");
+    warn(reader, "keys before the first section, such as [Agent], are skipped");
     reader->section = SECTION_SKIPPED;
     break;
   case SECTION_SKIPPED:
@@ -321,8 +321,8 @@ static void on_complaint(const ConfigPlace *place, const char *text, gpointer us
   warn(reader, "%s", text);
 }
 
-/* With all of the node's bandwidth to itself no guest would be through its memory once. Who says nothing of the deadline
- * has the node's, of which it is said once. */
+/* Even with all of the node's bandwidth to itself, a guest could not transfer its memory once within the deadline. Policies
+ * without a deadline of their own inherit the node's, which is warned about once. */
 static void check_deadline(Reader *reader, const ConfigPolicy *given, const MigPolicy *policy) {
   uint64_t s_per_gib = mig_policy_get(policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
   uint64_t cap = reader->config->max_bandwidth_bytes_per_s;
@@ -330,14 +330,14 @@ static void check_deadline(Reader *reader, const ConfigPolicy *given, const MigP
              (given->policy.set & (UINT32_C(1) << MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB));
   if (!own || cap == 0 || s_per_gib == 0 || cap >= MIG_GIB_BYTES / s_per_gib)
     return;
-  g_autofree char *text = g_strdup_printf("a GiB takes %" G_GUINT64_FORMAT
-                                          " s with MaxBandwidth=, and CompletionTimeoutPerGiB= has a "
-                                          "move aborted after %" G_GUINT64_FORMAT " s",
+  g_autofree char *text = g_strdup_printf("MaxBandwidth= transfers a GiB in %" G_GUINT64_FORMAT
+                                          " s, but CompletionTimeoutPerGiB= aborts a migration "
+                                          "after %" G_GUINT64_FORMAT " s per GiB",
                                           MIG_GIB_BYTES / cap, s_per_gib);
   warn_at(reader, given->place ? given->place : "[Agent]", text);
 }
 
-/* One that is meant and not there allows less than was meant, which is safe, and seldom wanted. */
+/* A name without a [Target] allows less than intended: safe, but rarely wanted. */
 static void check_allowed_names(Reader *reader) {
   for (char **pattern = reader->config->allow_targets; pattern && *pattern; pattern++) {
     MigAllow allow;
@@ -345,14 +345,14 @@ static void check_allowed_names(Reader *reader) {
         config_find_target(reader->config, *pattern))
       continue;
     g_autofree char *text =
-        g_strdup_printf("AllowTargets= names %.80s, and there is no such [Target]: a host is allowed by a "
+        g_strdup_printf("AllowTargets= names %.80s, but there is no such [Target]; to allow a host, use a "
                         "URI such as qemu+tls://%.80s/system",
                         *pattern, *pattern);
     warn_at(reader, "[Agent]", text);
   }
 }
 
-/* What can be said only once all is read. */
+/* Checks that need the whole configuration. */
 static void check_whole(Reader *reader) {
   Config *config = reader->config;
   for (guint i = 0; i < config->targets->len;) {
@@ -361,13 +361,12 @@ static void check_whole(Reader *reader) {
       i++;
       continue;
     }
-    g_autofree char *text =
-        g_strdup_printf("[Target %.80s] has no LibvirtURI=, and is left out", target->name);
+    g_autofree char *text = g_strdup_printf("[Target %.80s] has no LibvirtURI=; ignored", target->name);
     warn_at(reader, target->place, text);
     g_ptr_array_remove_index(config->targets, i);
   }
   check_allowed_names(reader);
-  /* What excludes each other for every domain and host; the rest is found when the domain is known. */
+  /* Conflicts that hold for every domain and host; the others show when the domain is known. */
   const MigPolicyFacts newest = {.qemu_version = UINT64_MAX, .libvirt_version = UINT64_MAX};
   for (guint i = 0; i <= config->policies->len; i++) {
     const ConfigPolicy *given = i ? g_ptr_array_index(config->policies, i - 1) : &config->node_policy;

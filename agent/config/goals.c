@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The goals of a move, resolved. */
+/* The goals of a migration, resolved. */
 #include "agent/config/goals.h"
 
 #include "libmigrate/core/types.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who asked: what the kernel says of a caller. */
+/* The caller of a request, as the kernel identifies it. */
 #include "agent/job/caller.h"
 
 #include "libmigrate/core/plain.h"
@@ -10,10 +10,10 @@
 #include <systemd/sd-login.h>
 #include <unistd.h>
 
-/* The kernel's limit is 16 for a program's name; that of a unit's is 256. */
+/* The kernel limits a program's name to 16 bytes; a unit's name may have 256. */
 #define NAME_BYTES_MAX 256
 
-/* Whoever gave it to the process may have put anything into it. */
+/* Whoever named the process may have put anything into the name. */
 static char *take_name(const char *text) {
   g_autofree char *valid = g_utf8_make_valid(text, -1);
 
@@ -24,7 +24,7 @@ static char *take_name(const char *text) {
   return g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), NAME_BYTES_MAX));
 }
 
-/* /proc/PID/comm is made by the kernel, of what it has in memory: one read has all of it, and waits for nobody. */
+/* The kernel generates /proc/PID/comm from memory: one read returns all of it and does not block. */
 static char *read_comm(pid_t pid) {
   g_autofree char *path = g_strdup_printf("/proc/%d/comm", (int)pid);
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -50,7 +50,7 @@ Caller *caller_new(const VarlinkPeer *peer) {
   Caller *caller = g_new0(Caller, 1);
 
   *caller = (Caller){.uid = peer->uid, .gid = peer->gid, .pid = peer->pid};
-  /* 0: it is in a namespace that cannot be seen from here; to sd_pid_get_unit() that would be ourselves. */
+  /* 0: the process is in a PID namespace that cannot be seen from here; sd_pid_get_unit() would take 0 for ourselves. */
   if (peer->pid > 0) {
     caller->unit = read_unit(peer->pid);
     caller->comm = read_comm(peer->pid);

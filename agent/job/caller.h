@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who asked: what the kernel says of a caller, kept with what came of it. */
+/* The caller of a request, as the kernel identifies it; kept with the job. */
 #pragma once
 
 #include "proto/server.h"
@@ -8,23 +8,23 @@
 #include <jansson.h>
 
 typedef struct Caller {
-  uid_t uid; /* of the moment when it connected, as pid */
+  uid_t uid; /* these three as of when it connected */
   gid_t gid;
   pid_t pid;
-  char *unit; /* of the service manager, or NULL: not seen */
-  char *comm; /* the name of its program, or NULL */
+  char *unit; /* systemd unit; NULL: unknown */
+  char *comm; /* name of its program, or NULL */
 } Caller;
 
-/* unit and comm are read of the pid now: a hint, for the process may have ended, its pid be another's, and its name be its own choice.
- * They are not seen where /proc hides the processes of others from the agent. */
+/* Reads unit and comm from the pid now. They are a hint only: the process may have ended, its pid may have been reused, and it
+ * chooses its own name. They are unknown if /proc hides other users' processes from the agent. */
 Caller *caller_new(const VarlinkPeer *peer);
-Caller *caller_copy(const Caller *caller); /* NULL of NULL */
+Caller *caller_copy(const Caller *caller); /* NULL for NULL */
 void caller_free(Caller *caller);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Caller, caller_free)
 
 /* "uid 0 (pid 42, nova-compute.service, python3)" */
 char *caller_describe(const Caller *caller);
 
-/* The interface's type Caller, which records have as well. */
+/* The interface's type Caller; records use it, too. */
 json_t *caller_to_json(const Caller *caller);
-Caller *caller_from_json(json_t *object); /* NULL: it is none */
+Caller *caller_from_json(json_t *object); /* NULL: malformed */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Records that could not be read at the start.
  *
- * Theory of Operation. Such a record is a job that was acknowledged: its domain may be on the move, and its request key is
- * used. So it is not passed over. What the job was for is salvaged from what is left of the file: then nothing new is begun
- * for that domain, nor under that key. If that cannot be told, no job is begun at all. What is under way goes on, for it has
- * records of its own. An operator settles it, who can look at both ends: the file is moved away, and that is seen
- * at the next call, without a restart.
+ * Theory of Operation. Such a record belongs to an acknowledged job: its domain may be migrating, and its request key is
+ * used. So it is not ignored. What the job was for is salvaged from what is left of the file, and nothing new is accepted for
+ * that domain or under that key. If they cannot be recovered, no job is accepted at all. Running jobs continue, since they have
+ * records of their own. An operator, who can look at both ends, resolves it by moving the file away. The next call notices
+ * that, without a restart.
  *
- * The salvage reads what the agent wrote itself (JSON without spaces), and takes nothing that it finds twice: a text inside
- * of another has its quotes escaped, so it is not mistaken for a field. */
+ * The salvage reads what the agent itself wrote (JSON without spaces), and accepts no field that occurs twice. Quotes inside
+ * a text are escaped, so text is never mistaken for a field. */
 #include "agent/job/damaged.h"
 
 #include "agent/job/log.h"
@@ -21,7 +21,7 @@ typedef struct Entry {
   Store *store; /* borrowed */
   char *id;
   char *why;
-  bool sure;         /* both of these are known, the key also by its absence */
+  bool sure;         /* both fields below are known; a key may be known to be absent */
   char *request_key; /* or NULL */
   char *domain_uuid; /* or NULL */
 } Entry;
@@ -54,9 +54,9 @@ void damaged_free(Damaged *damaged) {
   g_free(damaged);
 }
 
-/* --- what is left of it --- */
+/* --- salvage --- */
 
-/* The end of a JSON string that begins here, or NULL. */
+/* The end of the JSON string that starts here, or NULL. */
 static const char *end_of_string(const char *text, const char *end) {
   for (const char *p = text; p < end; p++) {
     if (*p == '\\')
@@ -75,13 +75,13 @@ static char *decode(const char *text, const char *end) {
   return copy;
 }
 
-/* What stands behind `field` ("\"uuid\":\""), if it is there once and whole. */
+/* The value after `field` ("\"uuid\":\""), if it occurs exactly once and is complete. */
 static char *salvage(const char *text, size_t size, const char *field) {
   const char *end = text + size, *at = memmem(text, size, field, strlen(field)), *begin, *last;
 
   if (!at)
     return NULL;
-  begin = at + strlen(field) - 1; /* at the quote */
+  begin = at + strlen(field) - 1; /* at the opening quote */
   last = end_of_string(begin + 1, end);
   if (!last || memmem(last, (size_t)(end - last), field, strlen(field)))
     return NULL;
@@ -107,7 +107,7 @@ static void take_from_text(Entry *entry, const char *text, size_t size) {
     return;
   entry->request_key = salvage(text, size, "\"request_key\":\"");
   entry->domain_uuid = salvage(text, size, "\"uuid\":\"");
-  /* That it had no key nobody can tell: it may be what is broken. */
+  /* A missing key proves nothing: it may be in the damaged part. */
   entry->sure = entry->request_key && entry->domain_uuid && g_uuid_string_is_valid(entry->domain_uuid);
 }
 
@@ -115,7 +115,7 @@ static bool is_of_a_job(const char *id) {
   return strcmp(id, CORDON_RECORD_ID) != 0 && strcmp(id, DRAIN_RECORD_ID) != 0;
 }
 
-/* --- notes --- */
+/* --- keeping track --- */
 
 static void say(const Entry *entry, const char *file) {
   const LogField fields[] = {{NAMES_FIELD_JOB_ID, entry->id},
@@ -124,14 +124,15 @@ static void say(const Entry *entry, const char *file) {
                              {NAMES_FIELD_REQUEST_KEY, entry->request_key}};
 
   if (entry->sure)
-    log_message(LOG_CRIT, NAMES_MESSAGE_STORE_DAMAGED, fields, G_N_ELEMENTS(fields),
-                "the record of job %s cannot be read (%s): its domain (%s) may be on the move, and is not "
-                "watched. No job is begun for it until %s is moved away",
-                entry->id, entry->why, entry->domain_uuid, file);
+    log_message(
+        LOG_CRIT, NAMES_MESSAGE_STORE_DAMAGED, fields, G_N_ELEMENTS(fields),
+        "the record of job %s cannot be read (%s): its domain (%s) may be migrating unmonitored. No job "
+        "is accepted for it until %s is moved away",
+        entry->id, entry->why, entry->domain_uuid, file);
   else
     log_message(LOG_CRIT, NAMES_MESSAGE_STORE_DAMAGED, fields, 2,
-                "the record of job %s cannot be read (%s), nor what it was for: a domain may be on the move, "
-                "and is not watched. No job at all is begun until %s is moved away",
+                "the record of job %s cannot be read (%s), and its domain is unknown: a domain may be "
+                "migrating unmonitored. No job at all is accepted until %s is moved away",
                 entry->id, entry->why, file);
 }
 
@@ -149,12 +150,12 @@ void damaged_note(Damaged *damaged, Store *store, const char *id, json_t *record
   else if ((text = store_read_text(store, id, &size)))
     take_from_text(entry, text, size);
   g_ptr_array_add(damaged->entries, entry);
-  /* Of the other two their owners say what follows. */
+  /* The owners of the other two records report them. */
   if (is_of_a_job(id))
     say(entry, file);
 }
 
-/* Forgets those that were moved away, and of those that are no job's those that have been written anew. */
+/* Forgets files that were moved away, and the cordon's and the drain's once they were rewritten. */
 static void refresh(Damaged *damaged) {
   for (guint i = damaged->entries->len; i-- > 0;) {
     const Entry *entry = damaged->entries->pdata[i];
@@ -163,7 +164,7 @@ static void refresh(Damaged *damaged) {
     if (file && (is_of_a_job(entry->id) || g_str_has_suffix(file, STORE_BAD_SUFFIX)))
       continue;
     log_message(LOG_NOTICE, NULL, (const LogField[]){{NAMES_FIELD_JOB_ID, entry->id}}, 1,
-                "the damaged record %s.json is not in the way any more", entry->id);
+                "the damaged record %s.json no longer blocks new jobs", entry->id);
     g_ptr_array_remove_index(damaged->entries, i);
   }
 }
@@ -181,10 +182,10 @@ bool damaged_permits(Damaged *damaged, const char *request_key, const char *doma
     file = store_find_file(entry->store, entry->id);
     g_set_error(
         error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-        "the record of job %s cannot be read (%s), and %s: look at both ends whether its domain moves, "
-        "then move %s away",
-        entry->id, entry->why,
-        entry->sure ? "it is for this domain or under this key" : "what it is for is not known", file);
+        "the record of job %s cannot be read (%s), and %s: find out at both ends whether its domain is "
+        "migrating, then move %s away",
+        entry->id, entry->why, entry->sure ? "it is for this domain or request key" : "its domain is unknown",
+        file);
     return false;
   }
   return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records that could not be read at the start: what is known of them, and what may not be begun because of them. */
+/* Records that could not be read at the start: what is known of them, and which jobs they block. */
 #pragma once
 
 #include "agent/job/store.h"
@@ -13,15 +13,15 @@ typedef struct Damaged Damaged;
 Damaged *damaged_new(void);
 void damaged_free(Damaged *damaged);
 
-/* The record ID.json could not be read, or is none, for this reason. `record`: it is JSON all the same; or NULL. What it was asked
- * for is taken from it as far as that can still be told. Says so in the journal. */
+/* Notes that the record ID.json could not be read or is invalid, and why; logs it. `record` is its content if that is JSON, or
+ * NULL. Salvages what the job was for, as far as possible. */
 void damaged_note(Damaged *damaged, Store *store, const char *id, json_t *record, const char *why);
 
-/* May a job be begun for this domain, under this key (or NULL)? False: such a job may be there already, in a record that cannot be
- * read. Until an operator moves that file away. */
+/* May a job be accepted for this domain, under this key (or NULL)? False: an unreadable record may hold such a job; an
+ * operator has to move that file away first. */
 bool damaged_permits(Damaged *damaged, const char *request_key, const char *domain_uuid, GError **error);
 
-/* Those that no operator has moved away yet. */
+/* Those not moved away yet. */
 unsigned damaged_count(Damaged *damaged);
-/* The interface's []DamagedRecord, or NULL: there are none. */
+/* The interface's []DamagedRecord; NULL: none. */
 json_t *damaged_to_json(Damaged *damaged);

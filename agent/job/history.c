@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A bounded series of readings.
  *
- * Theory of Operation. Each reading becomes a point. When there are HISTORY_POINTS_MAX, neighbours are merged until about
- * half are left, and from then on a reading that fits into `step_ms` with the newest point is merged into it. So the points
- * stay about evenly spaced however long a migration takes, and twice as far apart after each halving.
+ * Theory of Operation. Each reading becomes a point. At HISTORY_POINTS_MAX points, neighbours are merged until about half are
+ * left; from then on a reading within `step_ms` of the newest point is merged into it. So the points stay about evenly spaced
+ * however long a migration takes, and their distance doubles with each halving.
  *
- * A merged point says what its whole span was: the mean of a rate weighted by time (so that bandwidth times span stays the
- * bytes that moved), the highest throttle, the remaining memory at its end, and the most that remained in it. Memory
- * remaining is a sawtooth: its teeth are passes. So points of two passes, or of two stages, are merged only when halving
- * finds no other way; the tooth is then seen in memory_remaining_max_bytes. A point never reaches over a time in which
- * nobody looked, unless there are more of those than points. */
+ * A merged point describes its whole span: the mean of a rate, weighted by time (so that bandwidth times span remains the bytes
+ * transferred), the highest throttle, the memory remaining at its end, and the maximum that remained within it. Memory
+ * remaining is a sawtooth with one tooth per pass. So points of different passes or stages are merged only if halving finds
+ * no other way; memory_remaining_max_bytes then shows the tooth. A point never spans a gap in the readings, unless there are
+ * more gaps than points. */
 #include "agent/job/history.h"
 
 #include <gio/gio.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* Raised when a file could be misread by an agent that does not know of a change. */
+/* Raised when an agent that does not know of a change could misread a file. */
 #define FORMAT 1
 
-/* Halving has done enough when so many are left. */
+/* Halving stops once this few are left. */
 #define POINTS_HALVED (HISTORY_POINTS_MAX * 3 / 4)
 
 struct History {
   GArray *points;   /* HistoryPoint */
-  uint64_t step_ms; /* the longest span to which readings are merged; 0: none are */
+  uint64_t step_ms; /* the longest span of a merged point; 0: nothing is merged */
   uint64_t gap_ms;
 };
 
@@ -50,11 +50,11 @@ const HistoryPoint *history_points(const History *history, size_t *ret_n) {
 
 /* --- merging --- */
 
-/* How far one goes to make room. */
+/* How far merging may go to make room. */
 typedef enum MergeReach {
   MERGE_WITHIN_PASS,
   MERGE_WITHIN_STAGE,
-  MERGE_ANY, /* whatever their spans are */
+  MERGE_ANY, /* whatever their spans */
   MERGE_REACH_COUNT
 } MergeReach;
 
@@ -73,7 +73,7 @@ static uint64_t mean(uint64_t a, uint64_t a_ms, uint64_t b, uint64_t b_ms) {
   return (uint64_t)(((double)a * (double)a_ms + (double)b * (double)b_ms) / weight);
 }
 
-/* `a` is the earlier one, and becomes both. */
+/* Merges `b` into the earlier `a`. */
 static void merge(HistoryPoint *a, const HistoryPoint *b) {
   HistoryPoint merged = *b;
 
@@ -90,7 +90,7 @@ static void merge(HistoryPoint *a, const HistoryPoint *b) {
 static void merge_neighbours(History *history, MergeReach reach) {
   HistoryPoint *points = (HistoryPoint *)(void *)history->points->data;
   guint kept = 0;
-  bool paired = false; /* with any reach, two make one and no more */
+  bool paired = false; /* with MERGE_ANY, merge pairs only */
 
   for (guint i = 1; i < history->points->len; i++) {
     if (!paired && may_merge(&points[kept], &points[i], history->step_ms, reach)) {
@@ -110,7 +110,7 @@ static void halve(History *history) {
 
   for (guint i = 0; i < history->points->len; i++)
     covered_ms += points[i].span_ms;
-  /* Two of middling length fit, and still do when readings come a little late. */
+  /* Two points of median span fit, even if readings come a little late. */
   history->step_ms = MAX(history->step_ms, covered_ms / history->points->len * 5 / 2);
   for (int reach = 0; reach < MERGE_REACH_COUNT && history->points->len > POINTS_HALVED; reach++)
     merge_neighbours(history, (MergeReach)reach);
@@ -140,7 +140,7 @@ void history_add(History *history, const MigSample *sample, uint64_t elapsed_ms,
     return;
   if (elapsed_ms - before_ms <= history->gap_ms)
     point.span_ms = elapsed_ms - before_ms;
-  /* A reader that has just begun knows no rate yet: it is that of what moved since the last reading, even over a gap. */
+  /* A reader that has just started has no rate yet: use what was transferred since the last reading, even over a gap. */
   if (point.bandwidth_bytes_per_s == 0 && elapsed_ms > before_ms && point.memory_processed_bytes > processed)
     point.bandwidth_bytes_per_s = (uint64_t)((double)(point.memory_processed_bytes - processed) * 1000 /
                                              (double)(elapsed_ms - before_ms));
@@ -155,7 +155,7 @@ void history_add(History *history, const MigSample *sample, uint64_t elapsed_ms,
 
 /* --- JSON --- */
 
-/* The fields of a point in the order of a row of its file. New ones come last. */
+/* The fields of a point, in the order of a row of the file. Add new ones at the end. */
 typedef struct PointField {
   const char *name; /* in the interface */
   uint64_t (*get)(const HistoryPoint *point);
@@ -216,7 +216,7 @@ json_t *history_to_json(const History *history) {
   return array;
 }
 
-/* By hand: as a tree it would take a tenth of a MiB for a moment, for each migration that runs. */
+/* Written by hand: as a JSON tree it would briefly take a tenth of a MiB for each running migration. */
 char *history_to_text(const History *history, const char *job_id) {
   GString *text = g_string_new(NULL);
 
@@ -234,7 +234,7 @@ char *history_to_text(const History *history, const char *job_id) {
   return g_string_free(text, FALSE);
 }
 
-/* False: it is no row. What follows the fields known here is of a newer agent, and left out. */
+/* False: not a valid row. Fields beyond those known here come from a newer agent, and are ignored. */
 static bool read_point(json_t *row, HistoryPoint *ret_point) {
   const char *name = json_string_value(json_array_get(row, 0));
   int stage = name ? mig_stage_from_name(name) : MIG_ENUM_UNKNOWN;
@@ -263,13 +263,13 @@ static History *read_history(json_t *root, const char *job_id, uint64_t gap_ms, 
 
   if (format > FORMAT) {
     g_set_error(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
-                "it has format %lld, and this agent knows up to %d: it was written by a newer handoffd",
+                "format %lld is newer than this agent knows (%d): written by a newer handoffd",
                 (long long)format, FORMAT);
     return NULL;
   }
   if (format < 1 || g_strcmp0(json_string_value(json_object_get(root, "job")), job_id) != 0 ||
       !json_is_array(rows) || json_array_size(rows) > HISTORY_POINTS_MAX || json_integer_value(step) < 0) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it is not the history of job %s", job_id);
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "not the history of job %s", job_id);
     return NULL;
   }
   history->step_ms = (uint64_t)json_integer_value(step);
@@ -277,7 +277,7 @@ static History *read_history(json_t *root, const char *job_id, uint64_t gap_ms, 
     HistoryPoint point;
 
     if (!read_point(row, &point) || (i > 0 && point.elapsed_ms - point.span_ms < before_ms)) {
-      g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "its point %zu is none", i + 1);
+      g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "point %zu is malformed", i + 1);
       return NULL;
     }
     before_ms = point.elapsed_ms;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Histories on the disk.
+/* Histories on disk.
  *
- * Theory of Operation. A history is worth a chart and no more, so nothing waits for it: it has a directory and a thread of
- * its own, and the records' writes and fsyncs never queue behind it. While a migration runs its file is renamed into place
- * without an fsync: an agent that is killed loses nothing that was written, a host that crashes may lose the file. Only the
- * last one of a job is synced. What cannot be read is set aside; the job does not care.
+ * Theory of Operation. A history is worth a chart and no more, so nothing waits for it: it has its own directory and thread,
+ * and the records' writes and fsyncs never queue behind it. During a migration its file is renamed into place without an
+ * fsync: if the agent is killed, nothing written is lost; if the host crashes, the file may be. Only the last write of a job
+ * is synced. An unreadable file is set aside, and the job is not affected.
  *
- * The queue holds at most one waiting write for each job, and at most HISTORY_READS_MAX reads, in the order in which they were asked
- * for: who reads sees what was queued to be written before.
+ * The queue holds at most one waiting write per job, and at most HISTORY_READS_MAX reads, in the order of the requests: a read
+ * sees every write queued before it.
  *
- * The queue's mutex guards writes and n_reads as well. */
+ * The queue's mutex also guards writes and n_reads. */
 #include "agent/job/historystore.h"
 
 #include "agent/base/diskqueue.h"
@@ -35,12 +35,12 @@ typedef struct HistoryTask {
   HistoryStore *store;
   TaskKind kind;
   char *id;
-  char *text; /* of a write */
+  char *text; /* for a write */
   bool last;
-  HistoryReadFunc func; /* of a read */
+  HistoryReadFunc func; /* for a read */
   gpointer user_data;
   GDestroyNotify free_user_data;
-  History *history; /* what was read */
+  History *history; /* result of a read */
   GError *error;
 } HistoryTask;
 
@@ -50,7 +50,7 @@ struct HistoryStore {
   HistoryStoreHooks hooks;
   int directory_fd;
   DiskQueue queue;    /* of HistoryTask */
-  GHashTable *writes; /* id → the TASK_WRITE that waits; this and the next under the queue's mutex */
+  GHashTable *writes; /* id → waiting TASK_WRITE; this and n_reads under the queue's mutex */
   unsigned n_reads;
 };
 
@@ -95,7 +95,7 @@ History *history_store_load(HistoryStore *store, const char *id, GError **error)
   }
   if (g_error_matches(local, G_IO_ERROR, G_IO_ERROR_NOT_FOUND))
     return NULL;
-  /* What cannot be read today may be read tomorrow: only what is no history is set aside. */
+  /* A file that cannot be read now may be readable tomorrow: set aside only what is not a history. */
   if (g_error_matches(local, G_IO_ERROR, G_IO_ERROR_INVALID_DATA))
     renameat(store->directory_fd, name, store->directory_fd, bad);
   if (local)
@@ -129,7 +129,7 @@ void history_store_sweep(HistoryStore *store, bool (*wanted)(const char *id, gpo
 static void remove_files(HistoryStore *store, const char *id) {
   static const char *const suffixes[] = {SUFFIX, SUFFIX BAD};
 
-  /* What stays behind is swept at the next start. */
+  /* The next start sweeps what remains. */
   for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
     g_autofree char *name = g_strconcat(id, suffixes[i], NULL);
 
@@ -218,7 +218,7 @@ void history_store_remove(HistoryStore *store, const char *id) {
   if (!store)
     return;
   g_mutex_lock(&store->queue.mutex);
-  /* A write that still waits would come before this; one that is asked for later comes after it. */
+  /* A waiting write would be in vain; one queued later follows the removal. */
   waiting = g_hash_table_lookup(store->writes, id);
   if (waiting) {
     g_hash_table_remove(store->writes, id);

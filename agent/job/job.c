@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One move: its state, its events, its first cause. */
+/* One migration: its state, its events, its first cause. */
 #include "agent/job/job.h"
 
 #include "agent/base/clock.h"
@@ -71,9 +71,9 @@ void job_free(Job *job) {
   g_free(job);
 }
 
-/* Texts that were cut to size, or came from elsewhere, may end in the middle of a character: JSON would have none of it. What
- * would begin a line of its own, or steer a terminal, does so wherever the job is told of: none of that gets in. libvirt's may be
- * of any length; what is kept of one is not. */
+/* Texts from elsewhere, or cut to size, may end inside a character, which JSON does not allow. A line break or a terminal's control
+ * sequence would act wherever the job is displayed: they are replaced. libvirt's texts may have any length; a job keeps a
+ * limited part. */
 char *job_copy_text(const char *text) {
   char *copy = text ? g_utf8_make_valid(text, (gssize)strnlen(text, JOB_TEXT_MAX + 1)) : NULL;
   size_t length = JOB_TEXT_MAX - strlen(ELLIPSIS);
@@ -106,7 +106,7 @@ static void G_GNUC_PRINTF(4, 0)
   event->cause = cause;
   event->message = format_text(format, args);
 
-  /* The first event says how it began, the newest how it ends; what lies between may go. */
+  /* The first event tells how it began, the newest how it ends; those in between may go. */
   if (job->events->len >= JOB_EVENTS_MAX)
     g_ptr_array_remove_index(job->events, 1);
   g_ptr_array_add(job->events, event);
@@ -121,7 +121,7 @@ void job_add_event(Job *job, const char *kind, MigCause cause, const char *forma
   va_end(args);
 }
 
-/* A restart of the agent goes on with the recovery of before. */
+/* If the agent restarts during a recovery, that recovery continues. */
 static void note_recovery(Job *job) {
   JobRecovery *recovery = &job->recovery;
 
@@ -211,19 +211,19 @@ bool job_is_final(const Job *job) {
   return mig_phase_is_final(job->phase);
 }
 
-/* What it was given, by name. */
+/* Checks one text that the job was given. */
 static bool check_text(const char *what, const char *text, size_t max, GError **error) {
   size_t length = text ? strlen(text) : 0;
 
   if (length > max)
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE, "its %s has %zu bytes: no more than %zu are kept",
-                what, length, max);
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE, "its %s has %zu bytes; the limit is %zu", what,
+                length, max);
   return length <= max;
 }
 
 static bool check_images(const GPtrArray *images, GError **error) {
   if (images->len > JOB_IMAGES_MAX) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE, "it needs %u disk images: no more than %d are kept",
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE, "it needs %u disk images; the limit is %d",
                 images->len, JOB_IMAGES_MAX);
     return false;
   }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the two writers of a job, for clients and for its record, have in common. */
+/* Shared by the two writers of a job: for clients, and for its record. */
 #pragma once
 
 #include "agent/job/jobjson.h"
 
-/* Nothing where there is none. */
+/* Set nothing for an absent value. */
 void jobjson_set_string(json_t *object, const char *key, const char *value);
 void jobjson_set_time(json_t *object, const char *key, int64_t value_usec);
 void jobjson_set_count_if(json_t *object, bool have, const char *key, uint64_t value);
 
-/* What both have of a job. */
+/* The part that both have in common. */
 json_t *jobjson_common(const Job *job);
-/* The newest so many. */
+/* The newest `newest` events. */
 json_t *jobjson_events(const Job *job, unsigned newest);
 json_t *jobjson_failure(const JobFailure *failure);
 json_t *jobjson_progress(const Job *job, const JobContext *context);

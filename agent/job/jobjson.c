@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job as JSON: as the interface shows it, and as its record keeps it. */
+/* A job as JSON: as the interface shows it. */
 #include "agent/job/jobjson-private.h"
 
 #include "agent/job/recordformat.h"
@@ -10,12 +10,12 @@
 
 #define NEWS_EVENTS 8
 
-/* JSON on the wire has signed integers. */
+/* JSON integers on the wire are signed. */
 static json_t *json_count(uint64_t value) {
   return json_integer((json_int_t)MIN(value, (uint64_t)INT64_MAX));
 }
 
-/* Absent stands for unknown: sets nothing for NULL. */
+/* Sets nothing for NULL: absent means unknown. */
 void jobjson_set_string(json_t *object, const char *key, const char *value) {
   if (value)
     json_object_set_new_nocheck(object, key, json_string(value));
@@ -55,7 +55,7 @@ json_t *policy_to_json(const MigPolicy *policy) {
   return object;
 }
 
-/* What is past all integers is past all limits as well; to convert it would make anything of it, such as 0, no limit. */
+/* A number beyond all integers is beyond all limits, too; converting it could yield anything, such as 0 for no limit. */
 static uint64_t count_of_number(json_t *value) {
   if (json_is_integer(value))
     return (uint64_t)json_integer_value(value);
@@ -67,14 +67,14 @@ static MigPolicyError policy_set_json(MigPolicy *policy, const MigPolicyKeyInfo 
   switch (info->type) {
   case MIG_POLICY_TYPE_INT:
     if (!json_is_number(value) || json_number_value(value) < 0) {
-      g_snprintf(ret_message, message_size, "a number from %" PRIu64 " to %" PRIu64 " is needed", info->min,
-                 info->max);
+      g_snprintf(ret_message, message_size, "%s takes a number from %" PRIu64 " to %" PRIu64, info->name,
+                 info->min, info->max);
       return MIG_POLICY_ERROR_NOT_A_NUMBER;
     }
     return mig_policy_set(policy, info->key, count_of_number(value), ret_message, message_size);
   case MIG_POLICY_TYPE_BOOL:
     if (!json_is_boolean(value)) {
-      g_snprintf(ret_message, message_size, "true or false is needed");
+      g_snprintf(ret_message, message_size, "%s takes true or false", info->name);
       return MIG_POLICY_ERROR_NOT_A_BOOLEAN;
     }
     return mig_policy_set(policy, info->key, json_is_true(value), ret_message, message_size);
@@ -99,7 +99,7 @@ bool policy_from_json(json_t *object, MigPolicy *ret_policy, const char **ret_ke
       continue;
     *ret_key = key;
     if (!info) {
-      g_snprintf(ret_message, message_size, "there is no such key");
+      g_snprintf(ret_message, message_size, "unknown key");
       return false;
     }
     if (policy_set_json(&policy, info, value, ret_message, message_size) != MIG_POLICY_OK)
@@ -210,7 +210,7 @@ json_t *check_report_to_json(const MigCheckReport *report) {
 
   for (size_t i = 0; i < report->count; i++) {
     const MigFinding *finding = &report->findings[i];
-    /* Cut to size, perhaps in the middle of a character. */
+    /* Cut to size, perhaps inside a character. */
     g_autofree char *seen = g_utf8_make_valid(finding->seen, -1);
     g_autofree char *remedy = g_utf8_make_valid(finding->remedy, -1);
 
@@ -240,7 +240,7 @@ static json_t *recovery_to_json(const Job *job) {
   json_t *object = json_object();
 
   json_object_set_new_nocheck(object, "since_usec_realtime", json_integer(recovery->since_usec));
-  jobjson_set_string(object, "evidence", job->evidence ? job->evidence : "both ends are being asked");
+  jobjson_set_string(object, "evidence", job->evidence ? job->evidence : "asking both ends");
   json_object_set_new_nocheck(object, "tries", json_integer(recovery->tries));
   jobjson_set_time(object, "tried_usec_realtime", recovery->tried_usec);
   jobjson_set_time(object, "again_usec_realtime", recovery->again_usec);
@@ -260,7 +260,7 @@ static json_t *pending_to_json(const Job *job, const JobContext *context) {
   return object;
 }
 
-/* Of what is not built in. */
+/* Only for keys that are not built-in defaults. */
 static json_t *sources_to_json(const Job *job) {
   json_t *array = json_array();
 
@@ -334,7 +334,7 @@ json_t *job_to_json(const Job *job, const JobContext *context, JobDetail view) {
   if (job->deadline_ms > 0 && !job_is_final(job))
     jobjson_set_time(object, "deadline_usec_realtime",
                      context->now_usec + ((int64_t)job->deadline_ms - (int64_t)context->now_ms) * 1000);
-  /* Until the end it is what the end will be blamed on, should there be one: the domain may still arrive. */
+  /* Until the end this is only a potential cause of failure: the domain may still arrive. */
   if (job_is_final(job) && job->failure.cause != MIG_CAUSE_NONE)
     json_object_set_new_nocheck(object, "failure", jobjson_failure(&job->failure));
   if (job->phase == MIG_PHASE_PENDING)

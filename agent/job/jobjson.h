@@ -9,32 +9,32 @@
 
 typedef enum JobDetail {
   JOB_DETAIL_FULL, /* all events */
-  JOB_DETAIL_NEWS  /* the newest events only, for one step of a stream */
+  JOB_DETAIL_NEWS  /* only the newest events, for one message of a stream */
 } JobDetail;
 
-/* What of a job's JSON depends on the rest of the agent and on the time. */
+/* What a job's JSON takes from the rest of the agent and from the time. */
 typedef struct JobContext {
-  unsigned queue_position; /* 0: does not wait */
+  unsigned queue_position; /* 0: not waiting */
   const char *pending_reason;
   const char *pending_message;
-  int64_t pending_until_usec; /* 0: for ever */
-  int64_t held_since_usec;    /* by a condition; 0: by none */
-  int64_t retry_usec;         /* when that is looked at again */
-  unsigned tries;             /* how often it was */
+  int64_t pending_until_usec; /* 0: forever */
+  int64_t held_since_usec;    /* by a condition; 0: not held */
+  int64_t retry_usec;         /* next check of the condition */
+  unsigned tries;             /* checks so far */
   uint64_t now_ms;            /* monotonic */
-  int64_t now_usec;           /* realtime, of the same moment */
+  int64_t now_usec;           /* realtime, at the same moment */
 } JobContext;
 
 /* The interface's type Job. */
 json_t *job_to_json(const Job *job, const JobContext *context, JobDetail view);
 
-/* The interface's []Finding: what was found of the job; empty if nothing was. */
+/* The interface's []Finding; empty if there are none. */
 json_t *job_findings_to_json(const Job *job);
 
-/* The interface's name for a way, as the stage that it leads to; for MIG_WAY_COUNT: none. */
+/* The interface's name for a way: the stage that it leads to; for MIG_WAY_COUNT: "none". */
 const char *way_to_stage_name(MigWay way);
 
-/* The interface's type JobSummary. Of the context, what is said of a pending job counts, but its message. */
+/* The interface's type JobSummary. Of the context it uses what concerns a pending job, except its message. */
 json_t *job_to_summary(const Job *job, const JobContext *context);
 
 /* An array of the interface's type Finding. */
@@ -43,7 +43,7 @@ json_t *check_report_to_json(const MigCheckReport *report);
 /* The interface's type Policy: every key. */
 json_t *policy_to_json(const MigPolicy *policy);
 
-/* Reads a Policy of which any key may be absent or null. On failure ret_key (static or borrowed from `object`) names
- * the key, and ret_message says what would be accepted. */
+/* Parses a Policy; any key may be absent or null. On failure ret_key (static or borrowed from `object`) names the key, and
+ * ret_message says what would be accepted. */
 bool policy_from_json(json_t *object, MigPolicy *ret_policy, const char **ret_key, char *ret_message,
                       size_t message_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an incoming job has that others have not. */
+/* What only an incoming job has. */
 #include "agent/job/joblease.h"
 
 #include "agent/job/job.h"
@@ -117,7 +117,7 @@ json_t *job_lease_to_record(const JobLease *lease) {
 
     set_string(json, "pool", image->pool);
     set_string(json, "volume", image->volume);
-    /* For who asks what was made. No process removes what another one made. */
+    /* Informational. No process removes an image that another one made. */
     if (image->stamp.known)
       json_object_set_new(json, "stamp",
                           json_pack("{sI sI ss}", "allocation_bytes",
@@ -134,7 +134,7 @@ json_t *job_lease_to_record(const JobLease *lease) {
   return object;
 }
 
-/* An image that the record does not tell to be this job's is nobody's to remove. */
+/* An image without a valid state in the record is not known to be this job's: never remove it. */
 static JobImageState image_state_from_name(const char *name) {
   for (int state = 0; state < JOB_IMAGE_STATE_COUNT; state++)
     if (g_strcmp0(name, image_states[state]) == 0)
@@ -180,7 +180,7 @@ JobLease *job_lease_from_record(json_t *object) {
   size_t i;
 
   lease->source = g_strdup(json_string_value(json_object_get(object, "source")));
-  /* One that was not written whole expires at once. */
+  /* If incomplete, it expires at once. */
   lease->leased = !object || json_is_true(json_object_get(object, "leased"));
   lease->timeout_ms = (uint64_t)json_integer_value(json_object_get(object, "timeout_ms"));
   lease->expires_usec = json_integer_value(json_object_get(object, "expires_usec"));

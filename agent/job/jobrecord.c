@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A job's record: what of a job outlives the process, and reading it back. */
+/* A job's record, written and read: what of a job outlives the process. */
 #include "agent/job/jobrecord.h"
 
 #include "agent/job/jobjson-private.h"
@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* By far more than the numbers that may come between two records of a job. */
+/* Far more than progress can raise a job's revision between two of its records. */
 #define REVISION_LEAP (UINT64_C(1) << 20)
 
 static json_t *plan_to_json(const MigPlan *plan) {
@@ -31,7 +31,7 @@ static json_t *steering_to_json(const MigSteering *steering) {
   return object;
 }
 
-/* Nothing but true things: what is absent is not known, and no action rests on it. */
+/* Only what is true: an absent fact is unknown, and no action rests on it. */
 static const struct {
   const char *key;
   size_t offset;
@@ -91,13 +91,13 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
   return json_pack("{si so so}", "format", RECORD_FORMAT, "job", wire, "agent", agent);
 }
 
-/* Reading a record: what is absent stays as it is. */
+/* Reading a record: absent fields keep their values. */
 
 static char *get_string(json_t *object, const char *key) {
   return g_strdup(json_string_value(json_object_get(object, key)));
 }
 
-/* Of those that are cut. */
+/* For texts that are cut to size. */
 static char *get_text(json_t *object, const char *key) {
   return job_copy_text(json_string_value(json_object_get(object, key)));
 }
@@ -125,7 +125,7 @@ static int get_enum(json_t *object, const char *key, int (*from_name)(const char
   return name ? from_name(name) : MIG_ENUM_UNKNOWN;
 }
 
-/* For those that have a harmless zero. */
+/* For enums with a harmless zero. */
 static int get_enum_or_zero(json_t *object, const char *key, int (*from_name)(const char *)) {
   return MAX(get_enum(object, key, from_name), 0);
 }
@@ -249,8 +249,8 @@ static void read_facts(MigSettleRecord *record, json_t *object) {
         json_is_true(json_object_get(object, record_facts[i].key));
 }
 
-/* Monotonic times mean nothing after a reboot; nothing that ran then runs now either, and what waited waits anew. For how
- * long a finished job was kept the time of day has to do then. */
+/* Monotonic times mean nothing after a reboot: nothing that ran then runs now, and waiting starts anew. For how long a finished
+ * job has been kept, the time of day has to do. */
 static void read_clock(Job *job, json_t *agent, const char *boot_id) {
   bool same_boot = g_strcmp0(json_string_value(json_object_get(agent, "boot_id")), boot_id) == 0;
   json_t *finished = json_object_get(agent, "finished_ms");
@@ -269,7 +269,7 @@ static void read_clock(Job *job, json_t *agent, const char *boot_id) {
     job->finished_ms = now_ms - MAX(g_get_real_time() - job->finished_usec, 0) / 1000;
 }
 
-/* False: it lacks one of them. */
+/* False: one of them is missing. */
 static bool read_ends(Job *job, json_t *wire) {
   json_t *domain = json_object_get(wire, "domain"), *target = json_object_get(wire, "target");
   g_autofree char *uuid = get_string(domain, "uuid");
@@ -295,11 +295,11 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   if (!record_upgrade(record, error))
     return NULL;
   if (!id || strlen(id) != JOB_ID_SIZE - 1 || phase == MIG_ENUM_UNKNOWN) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it lacks an id or a phase");
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "missing or invalid id or phase");
     return NULL;
   }
   if (!policy_from_json(json_object_get(wire, "policy"), &job->policy, &key, message, sizeof message)) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "its policy's %s is bad: %s", key, message);
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "invalid %s in its policy: %s", key, message);
     return NULL;
   }
   g_strlcpy(job->id, id, sizeof job->id);
@@ -309,7 +309,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   if (job->direction == MIG_DIRECTION_INCOMING)
     job->lease = job_lease_from_record(json_object_get(agent, "lease"));
   if (!read_ends(job, wire)) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it lacks its domain or its target");
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "missing domain or target");
     return NULL;
   }
   job->request_key = get_string(wire, "request_key");
@@ -322,7 +322,7 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->policy_matched = get_string(wire, "policy_matched");
   read_sources(job, json_object_get(wire, "policy_sources"));
   job->abort_requested = json_is_true(json_object_get(wire, "abort_requested"));
-  /* The interface promises it; what a new job has stands for one that is not told. */
+  /* The interface promises it; defaults stand in for what is missing. */
   if (get_count(wire, "created_usec_realtime") > 0)
     job->created_usec = (int64_t)get_count(wire, "created_usec_realtime");
   job->started_usec = (int64_t)get_count(wire, "started_usec_realtime");
@@ -349,10 +349,10 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->events_seq = get_count(agent, "events_seq");
   job->revision = get_count(wire, "revision");
   if (!job_is_final(job)) {
-    /* Numbers alone raise a job's revision without a record. So it goes on from beyond all that clients can have seen, whatever
-     * the time of day is now. The milliseconds since the epoch rise faster than any job changes. */
+    /* Progress raises a job's revision without a new record. So continue beyond anything that clients can have seen, whatever
+     * the time of day: milliseconds since the epoch rise faster than any job's revision. */
     job->revision = MAX(job->revision + REVISION_LEAP, (uint64_t)(g_get_real_time() / 1000));
-    job->have_sample = false; /* of which nobody knows any more how old it is */
+    job->have_sample = false; /* its age is unknown */
   }
   job->durable = true;
   return g_steal_pointer(&job);

@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-/* The record. `boot_id` tells monotonic times of this boot from those of another. */
+/* Builds the record. `boot_id` tells monotonic times of this boot from those of another. */
 json_t *job_to_record(const Job *job, const char *boot_id);
 
-/* Reads a record. A format newer than this agent's is refused. */
+/* Parses a record. Refuses a format newer than this agent's. */
 Job *job_from_record(json_t *record, const char *boot_id, GError **error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All jobs: their records, and who is told of their changes. */
+/* All jobs: their records, and the observers of their changes. */
 #include "agent/job/jobs.h"
 
 #include "agent/base/clock.h"
@@ -7,7 +7,7 @@
 #include "agent/job/log.h"
 #include "agent/job/recorder.h"
 
-/* How long after a record could not be written it is tried again. */
+/* Delay before a failed write is retried. */
 #define RECORD_RETRY_MS 5000
 
 /* --- observers --- */
@@ -32,7 +32,7 @@ void jobs_note_save_failure(Jobs *jobs, const char *id, const GError *error) {
 
   if (!jobs->store_failing)
     log_message(LOG_ERR, NAMES_MESSAGE_STORE_FAILED, fields, G_N_ELEMENTS(fields),
-                "the record of job %s is not on stable storage, and is tried again: %s", id, error->message);
+                "cannot write the record of job %s to stable storage; retrying: %s", id, error->message);
   jobs->store_failing = true;
   if (job)
     job->record_due_ms = clock_now_ms() + RECORD_RETRY_MS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All jobs of this agent: in memory, in the queue, on stable storage. Whoever changes one says so here, and whoever follows
- * changes (watchers, metrics, a drain) observes them here. Main thread only. */
+/* All jobs of this agent: in memory, in the queue, on stable storage. Code that changes a job reports it here, and code that
+ * follows changes (watchers, metrics, a drain) observes them here. Main thread only. */
 #pragma once
 
 #include "agent/config/config.h"
@@ -11,13 +11,13 @@
 #include "agent/job/store.h"
 
 typedef enum JobChange {
-  JOB_CHANGE_ACCEPTED,  /* its record is on stable storage: it was not known before */
-  JOB_CHANGE_PHASE,     /* it has entered the phase that it is in now */
-  JOB_CHANGE_FINISHED,  /* it is final; comes after the phase, and before the state */
-  JOB_CHANGE_LEASED,    /* its lease can be used, or cannot be: look at its failure */
-  JOB_CHANGE_STATE,     /* what a client sees has changed */
-  JOB_CHANGE_OVER,      /* everybody has been told that it is final: its place is free */
-  JOB_CHANGE_NUMBERS,   /* only the numbers of its migration have */
+  JOB_CHANGE_ACCEPTED,  /* its record is on stable storage: new to everybody */
+  JOB_CHANGE_PHASE,     /* it entered its present phase */
+  JOB_CHANGE_FINISHED,  /* it is final; after PHASE, before STATE */
+  JOB_CHANGE_LEASED,    /* its lease is ready, or not: see its failure */
+  JOB_CHANGE_STATE,     /* what clients see has changed */
+  JOB_CHANGE_OVER,      /* all have been told that it is final: its slot is free */
+  JOB_CHANGE_NUMBERS,   /* only the numbers of its migration changed */
   JOB_CHANGE_FORGOTTEN, /* it is about to be freed */
 } JobChange;
 
@@ -32,9 +32,9 @@ typedef struct Jobs {
   JobTable *table;
   JobQueue *queue;
   Store *store;
-  HistoryStore *histories; /* of recorder.c; NULL: they cannot be kept */
-  Damaged *damaged;        /* records that could not be read */
-  unsigned starting;       /* calls that may become a job, and wait for libvirtd or the disk */
+  HistoryStore *histories; /* owned by recorder.c; NULL: cannot be kept */
+  Damaged *damaged;        /* unreadable records */
+  unsigned starting;       /* calls that may become a job, waiting for libvirtd or the disk */
   bool store_failing;
   bool histories_failing;
 
@@ -46,24 +46,24 @@ typedef struct Jobs {
   unsigned n_observers;
 } Jobs;
 
-/* From now on until the end of `jobs`, in the order in which they came. */
+/* Registers an observer until the end of `jobs`. Observers are called in the order of registration. */
 void jobs_observe(Jobs *jobs, JobObserverFunc func, gpointer user_data);
 
 void jobs_tell(Jobs *jobs, Job *job, JobChange change);
 
-/* Writes the job's record. `done` may be NULL; it is called as of store_write(). */
+/* Writes the job's record. `done` may be NULL; it is called as by store_write(). */
 void jobs_save(Jobs *jobs, Job *job, StoreDoneFunc done, gpointer user_data);
 
-/* A record could not be written: says so, and tries again later. */
+/* Reports that a record could not be written, and schedules a retry. */
 void jobs_note_save_failure(Jobs *jobs, const char *id, const GError *error);
 
-/* Tells of a change of state. */
+/* Announces a change of state. */
 void jobs_announce(Jobs *jobs, Job *job);
 
-/* The same, and puts it on stable storage. */
+/* The same, and also writes the record. */
 void jobs_state_changed(Jobs *jobs, Job *job);
 
 void jobs_enter_phase(Jobs *jobs, Job *job, MigPhase phase, const char *message);
 
-/* Some times a second: writes again what could not be written, and forgets old jobs. */
+/* Call a few times per second: retries failed writes, and forgets old jobs. */
 void jobs_tick(Jobs *jobs);

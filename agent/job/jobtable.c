@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* All jobs that the agent keeps, and the ways to find one. */
+/* All jobs that the agent keeps, and lookups. */
 #include "agent/job/jobtable.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ void job_table_free(JobTable *table) {
   g_free(table);
 }
 
-/* New jobs come last; records are read back in any order, ten thousand of them perhaps. */
+/* New jobs come last; records are read in any order, perhaps ten thousand of them. */
 static guint place_of(const JobTable *table, uint64_t seq) {
   guint low = 0, high = table->all->len;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Structured messages to the journal, plain ones to stderr. */
+/* Structured messages for the journal, plain ones for stderr. */
 #include "agent/job/log.h"
 
 #include "libmigrate/core/plain.h"
@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #define FIELDS_MAX 32
-#define OWN_FIELDS 4 /* that each message has */
+#define OWN_FIELDS 4 /* of every message */
 
-/* systemd tells in JOURNAL_STREAM which file the journal reads; if stderr is that one, a line there would be a
- * second copy of each message. */
+/* systemd sets JOURNAL_STREAM to the file that the journal reads. If stderr is that file, a line there would duplicate each
+ * message. */
 static bool stderr_is_journal(void) {
   const char *stream = g_getenv("JOURNAL_STREAM");
   unsigned long long device, inode;
@@ -32,7 +32,7 @@ void log_open(void) {
   to_stderr = !stderr_is_journal();
 }
 
-/* The journal takes a newline for what it is, but who reads it, or stderr, sees a line of somebody else's. */
+/* The journal accepts a newline, but a reader of it, or of stderr, would see a forged line. */
 static char *make_field(const char *name, const char *value) {
   char *field = g_strconcat(name, "=", value, NULL);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the agent says: structured, to the journal; and to stderr where that is not the journal. */
+/* The agent's messages: structured, to the journal; and to stderr unless that is the journal. */
 #pragma once
 
 #include "agent/job/job.h"
@@ -9,21 +9,21 @@
 #include <syslog.h>
 
 typedef struct LogField {
-  const char *name;  /* of names.h */
-  const char *value; /* NULL: the field is left out */
+  const char *name;  /* from names.h */
+  const char *value; /* NULL: omits the field */
 } LogField;
 
-/* To be called once, before the first message. */
+/* Call once, before the first message. */
 void log_open(void);
 
-/* One message. `message_id` may be NULL for what is no event of its own. */
+/* Logs a message. `message_id` may be NULL if it is not an event of its own. */
 void log_message(int priority, const char *message_id, const LogField *fields, size_t n_fields,
                  const char *format, ...) G_GNUC_PRINTF(5, 6);
 
-/* The same as below, with who asked for what the message tells; NULL: nobody did. */
+/* Like log_job(), with the caller who requested what the message tells; NULL: nobody did. */
 void log_job_by(const Job *job, const Caller *caller, int priority, const char *message_id,
                 const char *format, ...) G_GNUC_PRINTF(5, 6);
 
-/* One message about a job, with all that the journal's fields can say of it. */
+/* Logs a message about a job, with all journal fields that apply to it. */
 void log_job(const Job *job, int priority, const char *message_id, const char *format, ...)
     G_GNUC_PRINTF(4, 5);

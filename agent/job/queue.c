@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The jobs that wait, over core's queue.
+/* The waiting jobs, on top of core's queue.
  *
- * Theory of Operation. core/admission.c knows whose turn it is; here is what it cannot know: that jobs have targets, each
- * of which is a lane, what the configuration lets each of them have, and what in words keeps a job. A condition that
- * a job's checks found belongs to the job or to its lane, as core was told; it goes when the hold goes. Lanes live as long
- * as there are jobs for them. Main thread only. */
+ * Theory of Operation. core/admission.c decides whose turn it is. This file adds what core does not know: targets, each of which
+ * is a lane; the limits that the configuration sets for them; and the words for what a job waits for. A condition that a
+ * job's checks found belongs to the job or to its lane, as core was told, and ends with the hold. A lane lives as long as it
+ * has jobs. Main thread only. */
 #include "agent/job/queue.h"
 
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 typedef struct Lane {
   MigLane lane; /* the first member */
   char *uri;
-  char *name;       /* of the target, for people */
-  const char *rule; /* what its limit is called in the configuration */
+  char *name;       /* the target's, for people */
+  const char *rule; /* the setting that limits it */
   JobCondition *condition;
 } Lane;
 
@@ -66,7 +66,7 @@ void job_queue_free(JobQueue *queue) {
 
 /* --- lanes --- */
 
-/* Of several [Target]s with one URI the strictest counts: it is one host. */
+/* If several [Target]s have the same URI, the strictest limit applies: they are one host. */
 static unsigned limit_of_target(const Config *config, const char *uri, const char **ret_rule) {
   unsigned limit = config->max_per_target;
 
@@ -121,7 +121,7 @@ static void forget_lane_if_empty(JobQueue *queue, Lane *lane) {
     g_hash_table_remove(queue->lanes, lane->uri);
 }
 
-/* What held it may be over with any step. */
+/* Any step may have ended the hold. */
 static void tidy_condition(JobCondition **condition, bool held) {
   if (!held)
     g_clear_pointer(condition, condition_free);
@@ -218,7 +218,7 @@ void job_queue_set_gate(JobQueue *queue, MigAdmission gate, const char *reason, 
   queue->gate_message = g_strdup(message);
 }
 
-/* --- what is said of them --- */
+/* --- explanations --- */
 
 unsigned job_queue_count_running(const JobQueue *queue) {
   return queue->queue.running;
@@ -291,21 +291,21 @@ static char *explain_limit(const JobQueue *queue, const Job *job, MigAdmission w
   case MIG_ADMISSION_BANDWIDTH_LIMIT:
     return g_strdup(queue->gate_message);
   default:
-    return g_strdup("it is its turn");
+    return g_strdup("next in the queue");
   }
 }
 
-/* While this node's libvirtd is away, nothing is looked at. */
+/* While this node's libvirtd is away, nothing is checked again. */
 static char *explain_condition(const JobQueue *queue, const JobCondition *condition, uint64_t retry_ms,
                                uint64_t now_ms) {
   const char *text = condition->error ? condition->error->message : mig_cause_describe(condition->cause);
   uint64_t left_s = retry_ms > now_ms ? (retry_ms - now_ms + 999) / 1000 : 0;
 
   if (queue->queue.gate == MIG_ADMISSION_NODE)
-    return g_strdup_printf("%s (looked at %u time%s; again when this node's libvirtd answers)", text,
+    return g_strdup_printf("%s (checked %u time%s; next check when this node's libvirtd answers)", text,
                            condition->tries, condition->tries == 1 ? "" : "s");
 
-  return g_strdup_printf("%s (looked at %u time%s; again in %" PRIu64 " s)", text, condition->tries,
+  return g_strdup_printf("%s (checked %u time%s; next check in %" PRIu64 " s)", text, condition->tries,
                          condition->tries == 1 ? "" : "s", left_s);
 }
 

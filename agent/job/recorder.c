@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Keeps the history of each migration.
  *
- * Theory of Operation. The history of a migration that runs is in memory, in job->history; it is written after as long again as
- * the migration has run, and at least every WRITE_MAX_MS, so that a kill costs half of a chart at the worst and seconds of a long
- * one. When the job ends it is written for the last time and leaves memory: a finished job costs a file, which is read for who asks.
- * Nothing here can hurt a job: what fails is said once, and the report lacks it. */
+ * Theory of Operation. The history of a running migration is in memory, in job->history. It is written at doubling intervals, and
+ * at least every WRITE_MAX_MS, so that a kill costs half of a short chart at worst, and seconds of a long one. When the job ends,
+ * it is written for the last time and leaves memory: a finished job costs a file, which is read on request. Nothing here
+ * can harm a job: a failure is logged once, and the report is incomplete. */
 #include "agent/job/recorder.h"
 
 #include "agent/job/log.h"
@@ -14,7 +14,7 @@
 #define WRITE_MIN_MS 1000
 #define WRITE_MAX_MS 10000
 
-/* Readings further apart than so many polls, and this, have a gap between them. */
+/* Readings this many polls apart, and at least this long, have a gap between them. */
 #define GAP_POLLS  3
 #define GAP_MIN_MS 3000
 
@@ -26,7 +26,7 @@ static void say(Jobs *jobs, const char *id, const GError *error, const char *wha
   const LogField fields[] = {{NAMES_FIELD_JOB_ID, id}};
 
   log_message(LOG_WARNING, NAMES_MESSAGE_HISTORY_LOST, fields, G_N_ELEMENTS(fields),
-              "the history of job %s %s, and its report will lack it; the job goes on: %s", id, what,
+              "the history of job %s %s; the job continues, but its report will be incomplete: %s", id, what,
               error->message);
 }
 
@@ -45,7 +45,7 @@ typedef struct Sweep {
   const char *state_directory;
 } Sweep;
 
-/* A record that this agent does not read may be read by a newer one. */
+/* A record that this agent cannot read may be readable by a newer one. */
 static bool is_kept(const char *id, gpointer user_data) {
   const Sweep *sweep = user_data;
   g_autofree char *name = g_strconcat(id, ".json", NULL);
@@ -73,7 +73,7 @@ void recorder_open(Jobs *jobs, const char *state_directory) {
   jobs->histories = history_store_open(state_directory, jobs->context, gap_ms(jobs), &hooks, &error);
   if (!jobs->histories) {
     log_message(LOG_WARNING, NAMES_MESSAGE_HISTORY_LOST, NULL, 0,
-                "histories cannot be kept, and reports will lack what is older than the agent: %s",
+                "cannot keep histories; reports will lack data from before this start of the agent: %s",
                 error->message);
     return;
   }
@@ -147,7 +147,7 @@ bool recorder_get(Jobs *jobs, const Job *job, RecorderReplyFunc func, gpointer u
                   GDestroyNotify free_user_data) {
   HistoryRead *read;
 
-  /* What runs has it in memory; what never began has none. */
+  /* A running migration has it in memory; a job that never started has none. */
   if (job->history || job->started_usec == 0 || !jobs->histories) {
     func(job->id, history_to_json(job->history), user_data);
     free_user_data(user_data);

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Keeps the history of each migration: when a reading is taken, when it goes to the disk, how a client gets it. */
+/* Keeps the history of each migration: when to take a reading, when to write it, how a client gets it. */
 #pragma once
 
 #include "agent/job/jobs.h"
 
-/* Opens the store of histories, removes those of jobs that are not kept any more, and reads those of migrations that may be
- * under way. To be called once the records are read. Nothing of it can fail the agent: a history that cannot be had is said
- * in the journal, and missing in a report. */
+/* Opens the store of histories, removes those of jobs that are no longer kept, and reads those of migrations that may still run.
+ * Call it after reading the records. It never fails the agent: a missing history is logged, and missing in the report. */
 void recorder_open(Jobs *jobs, const char *state_directory);
 
-/* Takes the job's last reading. */
+/* Adds the job's latest reading. */
 void recorder_note(Jobs *jobs, Job *job);
 
-/* The job has ended, or the agent does: what there is goes to the disk. */
+/* The job or the agent ends: writes what there is. */
 void recorder_end(Jobs *jobs, Job *job);
 
-/* Its history is of no use any more. */
+/* Drops a history that is no longer needed. */
 void recorder_forget(Jobs *jobs, Job *job);
 
-/* The samples of a job for a client, now or later. `samples` is the interface's []HistoryPoint, and taken. */
+/* Returns the samples of a job to a client, now or later. `samples` is the interface's []HistoryPoint; `func` takes it. */
 typedef void (*RecorderReplyFunc)(const char *id, json_t *samples, gpointer user_data);
 
-/* user_data is freed after `func` was called, or without that when the agent ends before. False: too many of these wait for
- * the disk, and nothing of this was done. */
+/* user_data is freed after `func`, or without calling it if the agent ends first. False: too many reads are waiting for the disk;
+ * nothing was done. */
 bool recorder_get(Jobs *jobs, const Job *job, RecorderReplyFunc func, gpointer user_data,
                   GDestroyNotify free_user_data);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The format of records.
  *
- * Theory of Operation. Each record says its format. One that is older is brought up step by step when it is read, and
- * written in the present format when its job changes next; so an agent may be replaced by a newer one at any time. One
- * that is newer is not guessed at: the agent does not start (agent.c), for it would forget what was acknowledged. A new
- * field needs no new format where its absence can be told; a field that means something else does, and a row here. */
+ * Theory of Operation. Each record states its format. An older one is upgraded step by step when it is read, and written in the
+ * present format when its job next changes; so a newer agent can replace this one at any time. A newer format is not guessed
+ * at: the agent does not start (daemon/agent.c), lest it forget acknowledged jobs. A new field needs no new format if its
+ * absence is unambiguous; a field that changes its meaning needs one, and a row here. */
 #include "agent/job/recordformat.h"
 
 #include <gio/gio.h>
 
-/* Format 1 had the time of day alone, by which a job that waits would time out when the clock is set. */
+/* Format 1 had only the time of day, so setting the clock could time out a waiting job. */
 static void add_pending_since_ms(json_t *record) {
   json_t *jobs = json_object_get(record, "agent");
   gint64 now_ms = g_get_monotonic_time() / 1000;
@@ -33,12 +33,12 @@ bool record_upgrade(json_t *record, GError **error) {
 
   if (format > RECORD_FORMAT) {
     g_set_error(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
-                "it has format %lld, and this agent knows up to %d: it was written by a newer handoffd",
+                "format %lld is newer than this agent knows (%d): written by a newer handoffd",
                 (long long)format, RECORD_FORMAT);
     return false;
   }
   if (format < 1) {
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "it lacks a format");
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "missing or invalid format");
     return false;
   }
   for (; format < RECORD_FORMAT; format++)

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Job records on stable storage.
  *
- * Theory of Operation. Each job is one file, jobs/ID.json. A record is written to a temporary name, fsynced,
- * renamed over the old one, and the directory is fsynced: at each moment the name stands for a whole record, the
- * old or the new. A thread does that, since an fsync can take seconds on a bad day and the main loop answers
- * clients. The thread takes all that is queued at once (a batch), so that any number of jobs share one fsync of
- * the directory; the outcome of each is posted to the main context in the order of the queue.
+ * Theory of Operation. Each job is one file, jobs/ID.json. A record is written to a temporary file, fsynced and renamed over the
+ * old one, and the directory is fsynced: at every moment the name refers to a complete record, old or new. A thread does this,
+ * since an fsync can take seconds on a bad day and the main loop serves clients. The thread takes everything queued at
+ * once (a batch), so that any number of jobs share one fsync of the directory; each outcome is posted to the main
+ * context in the order of the queue.
  *
- * The queue holds at most one waiting write for each id: a newer record replaces a waiting older one and
- * takes its callbacks along, for what is durable in the new record is durable of the old. So the queue is bounded
- * by the number of jobs.
+ * The queue holds at most one waiting write per id: a newer record replaces a waiting older one and takes over its callbacks,
+ * since the newer record includes what they wait for. So the number of jobs bounds the queue.
  *
- * The queue's mutex guards by_id as well. */
+ * The queue's mutex also guards by_id. */
 #include "agent/job/store.h"
 
 #include "agent/base/diskqueue.h"
@@ -49,7 +48,7 @@ struct Store {
   int directory_fd; /* of jobs/ */
   int lock_fd;
   DiskQueue queue;   /* of StoreItem */
-  GHashTable *by_id; /* id → the StoreItem that waits; under the queue's mutex */
+  GHashTable *by_id; /* id → waiting StoreItem; under the queue's mutex */
 };
 
 static void store_item_free(StoreItem *item) {
@@ -62,7 +61,7 @@ static void store_item_free(StoreItem *item) {
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StoreItem, store_item_free)
 
-/* Leaves the directory's own fsync to the end of the batch. */
+/* The directory's own fsync follows at the end of the batch. */
 static bool write_record(Store *store, const char *id, json_t *record, GError **error) {
   g_autofree char *name = g_strconcat(id, RECORD_SUFFIX, NULL);
   char *text = json_dumps(record, JSON_COMPACT);
@@ -71,8 +70,8 @@ static bool write_record(Store *store, const char *id, json_t *record, GError **
   if (!ok) {
     if (text)
       g_set_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE,
-                  "the record of job %s would have %zu KiB: no more than %d are kept", id,
-                  strlen(text) / 1024, STORE_RECORD_BYTES_MAX / 1024);
+                  "the record of job %s would take %zu KiB; the limit is %d KiB", id, strlen(text) / 1024,
+                  STORE_RECORD_BYTES_MAX / 1024);
     else
       g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "cannot encode the record of job %s", id);
     free(text);
@@ -196,7 +195,7 @@ Store *store_open(const char *directory, GMainContext *context, GError **error) 
     files_set_error(error, "create the state directory", jobs, errno);
     return NULL;
   }
-  /* For reading, so that the file system can be made read-only under it. */
+  /* Opened for reading, so that the file system can be remounted read-only. */
   lock_fd = open(lock, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock_fd < 0 || flock(lock_fd, LOCK_EX | LOCK_NB) < 0) {
     int code = errno;
@@ -206,7 +205,7 @@ Store *store_open(const char *directory, GMainContext *context, GError **error) 
     if (code == EWOULDBLOCK)
       g_set_error(
           error, G_IO_ERROR, G_IO_ERROR_BUSY,
-          "another handoffd uses the state directory %s: stop it, or give this one its own by --state-dir",
+          "another handoffd uses the state directory %s: stop it, or give this one another with --state-dir",
           directory);
     else
       files_set_error(error, "lock", lock, code);
@@ -240,7 +239,7 @@ static bool exists(const Store *store, const char *name) {
   return faccessat(store->directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Its name in the directory, or NULL. */
+/* Its file name in the directory, or NULL. */
 static char *find_name(const Store *store, const char *id) {
   static const char *const suffixes[] = {RECORD_SUFFIX, RECORD_SUFFIX STORE_BAD_SUFFIX};
 
@@ -277,12 +276,12 @@ static json_t *read_record(int directory_fd, const char *name, GError **error) {
     return NULL;
   record = json_loadb(text, size, JSON_REJECT_DUPLICATES, &json_error);
   if (!record)
-    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is no record: %s at byte %d", name,
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is not a valid record: %s at byte %d", name,
                 json_error.text, json_error.position);
   return record;
 }
 
-/* What cannot be read today may be read tomorrow: only what was read and is no record is set aside. */
+/* A file that cannot be read now may be readable tomorrow: set aside only what was read and is not a record. */
 static void load_record(Store *store, const char *name, StoreLoadFunc func, gpointer user_data) {
   g_autofree char *id = g_strndup(name, strlen(name) - strlen(RECORD_SUFFIX));
   g_autoptr(GError) error = NULL;
@@ -298,7 +297,7 @@ static void load_record(Store *store, const char *name, StoreLoadFunc func, gpoi
     json_decref(record);
 }
 
-/* Of an earlier start. Where there is a record again, that one counts. */
+/* Set aside at an earlier start. If a record exists again, that one counts. */
 static void load_bad(Store *store, const char *name, StoreLoadFunc func, gpointer user_data) {
   g_autofree char *id = g_strndup(name, strlen(name) - strlen(RECORD_SUFFIX STORE_BAD_SUFFIX));
   g_autofree char *good = g_strconcat(id, RECORD_SUFFIX, NULL);
@@ -306,7 +305,7 @@ static void load_bad(Store *store, const char *name, StoreLoadFunc func, gpointe
 
   if (exists(store, good))
     return;
-  g_set_error(&error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s was set aside before, and is still there",
+  g_set_error(&error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s was set aside earlier and is still there",
               name);
   func(id, NULL, error, user_data);
 }
@@ -323,7 +322,7 @@ bool store_load(Store *store, StoreLoadFunc func, gpointer user_data, GError **e
       close(fd);
     return false;
   }
-  /* First all names: what is set aside meanwhile is not to be met again. */
+  /* Collect all names first, so as not to meet again what is set aside meanwhile. */
   errno = 0;
   while ((entry = readdir(directory)))
     g_ptr_array_add(names, g_strdup(entry->d_name));
@@ -336,7 +335,7 @@ bool store_load(Store *store, StoreLoadFunc func, gpointer user_data, GError **e
   for (guint i = 0; i < names->len; i++) {
     const char *name = names->pdata[i];
 
-    /* A write that was cut off: its job has the record before it, or was never acknowledged. */
+    /* An interrupted write: its job has the previous record, or was never acknowledged. */
     if (g_str_has_suffix(name, FILES_TEMPORARY_SUFFIX))
       unlinkat(store->directory_fd, name, 0);
     else if (g_str_has_suffix(name, RECORD_SUFFIX))

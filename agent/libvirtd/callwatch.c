@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A driver around another that knows which calls are out.
+/* A driver that wraps another one and knows which calls are in progress.
  *
- * Theory of Operation. A thread that sits in a call of a libvirtd that hangs can say nothing; so it signs in before each call,
- * and out after it, and whoever wants to know looks at those who are in. All threads go through here, also those that
- * were left behind by who had asked, and nobody has to think of it: the agent has no other driver. Each call may take as long
- * as a libvirtd in good health needs, and time to spare (`calls`); the migration itself may take for ever.
+ * Theory of Operation. A thread stuck in a call to a hung libvirtd cannot report anything. So each thread signs in before a call
+ * and out after it, and anyone may look at those still in. All threads go through here, including those left behind by the
+ * code that started them, because the agent has no other driver. Each call may take as long as a healthy libvirtd needs, and
+ * then some (`calls`); the migration itself may take forever.
  *
- * Locks: `mutex` guards `out`; it is not held over calls. A call's own entry lies on its thread's stack. */
+ * Locks: `mutex` guards `out`; not held over calls. A call's entry lives on its thread's stack. */
 #include "agent/libvirtd/callwatch.h"
 
 #include "agent/base/clock.h"
@@ -42,31 +42,31 @@ typedef enum CallKind {
 
 static const struct {
   const char *what;
-  uint64_t limit_ms; /* what it was asked to take comes on top */
+  uint64_t limit_ms; /* the caller's own timeout is added */
 } calls[] = {
-    [CALL_OPEN] = {"to be connected to", USUAL_MS},
-    [CALL_REACHABLE] = {"whether there is a way to it", USUAL_MS},
-    [CALL_HOST_FACTS] = {"what host it is", USUAL_MS},
-    [CALL_LIST_ACTIVE] = {"which domains are active", USUAL_MS},
-    [CALL_DOMAIN_FACTS] = {"what the domain is", USUAL_MS},
-    [CALL_SURVEY_DOMAIN] = {"what the domain is, in full", USUAL_MS},
-    /* The first time it probes the emulator. */
-    [CALL_SURVEY_TARGET] = {"what the target has", PATIENT_MS},
-    [CALL_DEFINITIONS] = {"how the domain is defined", USUAL_MS},
-    [CALL_DOMAIN_STATUS] = {"how the domain stands", USUAL_MS},
-    [CALL_PROBE] = {"what the guest dirties", USUAL_MS},
-    [CALL_MIGRATE] = {"the migration", FOR_EVER},
-    [CALL_JOB_STATS] = {"the numbers of the migration", USUAL_MS},
-    [CALL_FINAL_STATS] = {"the last numbers of the migration", USUAL_MS},
-    [CALL_ABORT] = {"to abort the migration", USUAL_MS},
-    [CALL_SET_DOWNTIME] = {"to set the downtime limit", USUAL_MS},
-    [CALL_SET_BANDWIDTH] = {"to set the bandwidth limit", USUAL_MS},
-    [CALL_START_POST_COPY] = {"to start post-copy", USUAL_MS},
-    [CALL_SUSPEND] = {"to pause the guest", USUAL_MS},
-    [CALL_RESUME] = {"to resume the guest", USUAL_MS},
-    [CALL_UNDEFINE] = {"to remove the definition", USUAL_MS},
-    [CALL_MAKE_IMAGE] = {"to make an image", PATIENT_MS},
-    [CALL_REMOVE_IMAGE] = {"to remove an image", PATIENT_MS},
+    [CALL_OPEN] = {"opening the connection", USUAL_MS},
+    [CALL_REACHABLE] = {"testing the network path", USUAL_MS},
+    [CALL_HOST_FACTS] = {"reading the host's facts", USUAL_MS},
+    [CALL_LIST_ACTIVE] = {"listing the active domains", USUAL_MS},
+    [CALL_DOMAIN_FACTS] = {"looking up the domain", USUAL_MS},
+    [CALL_SURVEY_DOMAIN] = {"reading the domain's details", USUAL_MS},
+    /* libvirtd probes the emulator the first time. */
+    [CALL_SURVEY_TARGET] = {"checking the target", PATIENT_MS},
+    [CALL_DEFINITIONS] = {"reading the domain's definition", USUAL_MS},
+    [CALL_DOMAIN_STATUS] = {"reading the domain's state", USUAL_MS},
+    [CALL_PROBE] = {"measuring the dirty rate", USUAL_MS},
+    [CALL_MIGRATE] = {"migrating the domain", FOR_EVER},
+    [CALL_JOB_STATS] = {"reading the migration's statistics", USUAL_MS},
+    [CALL_FINAL_STATS] = {"reading the migration's final statistics", USUAL_MS},
+    [CALL_ABORT] = {"aborting the migration", USUAL_MS},
+    [CALL_SET_DOWNTIME] = {"setting the downtime limit", USUAL_MS},
+    [CALL_SET_BANDWIDTH] = {"setting the bandwidth limit", USUAL_MS},
+    [CALL_START_POST_COPY] = {"starting post-copy", USUAL_MS},
+    [CALL_SUSPEND] = {"pausing the guest", USUAL_MS},
+    [CALL_RESUME] = {"resuming the guest", USUAL_MS},
+    [CALL_UNDEFINE] = {"removing the definition", USUAL_MS},
+    [CALL_MAKE_IMAGE] = {"creating a disk image", PATIENT_MS},
+    [CALL_REMOVE_IMAGE] = {"removing a disk image", PATIENT_MS},
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(calls) == CALL_COUNT);
 
@@ -77,7 +77,7 @@ typedef struct CallWatch {
   GQueue out; /* Call, oldest first */
 } CallWatch;
 
-/* What goes for a MigConn outside of this file. */
+/* What passes for a MigConn outside this file. */
 typedef struct WatchedConn {
   CallWatch *watch;
   MigConn *inner;
@@ -87,7 +87,7 @@ typedef struct WatchedConn {
 typedef struct Call {
   CallWatch *watch;
   CallKind kind;
-  const char *uri;   /* borrowed, as long as the call is out */
+  const char *uri;   /* borrowed for the duration of the call */
   const char *about; /* likewise; or NULL */
   uint64_t since_ms;
   uint64_t limit_ms;
@@ -119,7 +119,7 @@ static const MigDriverOps *inner_ops(const WatchedConn *conn) {
   return conn->watch->inner->ops;
 }
 
-/* Declares `result`: what the inner driver's function said. */
+/* Declares `result`, the return value of the inner driver's function. */
 #define WATCHED(type, kind_, about_, extra_ms, function, ...)                                                \
   WatchedConn *watched = unwrap(conn);                                                                       \
   Call call = {.watch = watched->watch, .kind = (kind_), .uri = watched->uri, .about = (about_)};            \
@@ -317,7 +317,7 @@ static const MigDriverOps ops = {
     .remove_image = watched_remove_image,
     .free = watched_free,
 };
-/* A function that is new in driver.h needs its row above, and its limit: then count it here. */
+/* A new function in driver.h needs a row above, and a limit: then adjust this count. */
 G_STATIC_ASSERT(sizeof ops == 27 * sizeof(void *));
 
 MigDriver *call_watch_new(MigDriver *inner) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Compares what domains run with to what their next start would have, on a thread. */
+/* Compares what domains run with to what their next start would use, on a thread. */
 #include "agent/libvirtd/compare.h"
 
 void comparison_free(gpointer data) {
@@ -15,7 +15,7 @@ void comparison_free(gpointer data) {
   g_free(comparison);
 }
 
-/* The changes outlive the definitions. */
+/* Copies the changes, which have to outlive the definitions. */
 static void take_changes(Comparison *comparison, MigChange *changes, size_t n) {
   comparison->n_changes = n;
   for (size_t i = 0; i < n; i++)
@@ -50,7 +50,7 @@ Comparison *compare_domain(MigDriver *driver, MigConn *conn, const char *name_or
   return comparison;
 }
 
-/* Is it this domain's trouble alone? */
+/* Does the error concern only this domain? */
 static bool is_its_own(const GError *error) {
   return !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE) &&
          !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT);

@@ -1,53 +1,52 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Asks one end how a domain stands there.
+/* Asks one end about a domain's state there.
  *
- * Theory of Operation. A call of libvirt's ends when libvirtd answers, or when keepalive gives it up, which takes half a
- * minute. So each question has a thread of its own, and who asks waits for ANSWER_MS; a question that takes longer is
- * *lost*: it is left to itself, with the connection that it is asked on, and what it finds is thrown away. The next
- * question is asked on another connection. Only so many may be lost at a time; until one of them ends, the answer is at
- * once that there is none.
+ * Theory of Operation. A libvirt call returns when libvirtd answers, or when keepalive gives up, after half a minute. So each
+ * question gets a thread of its own, and the caller waits for ANSWER_MS. A question that takes longer is *lost*: it is abandoned
+ * together with its connection, and its result is dropped. The next question uses another connection. The number of lost
+ * questions is limited; at the limit, further questions fail at once until one of the lost ones ends.
  *
- * A target is not connected to before there is a way to it over the network: see reachable() in driver.h. So a link that
- * is back is noticed within a second, however long it was away.
+ * A target is only connected to once it is reachable over the network: see reachable() in driver.h. So a link that comes back is
+ * noticed within a second, however long it was down.
  *
- * An *action* dies with the question that it is: in the moment before libvirtd is asked to act the thread looks at the domain once more,
- * on the same connection, and asks under the mutex whether anybody still waits (guard()). So a libvirtd that hung for an hour and
- * goes on finds no old order, but for one that lay in its socket already when it hung.
+ * An *action* dies with its question: right before libvirtd is asked to act, the thread looks at the domain once more, on the same
+ * connection, and checks under the mutex that somebody still waits (may_act()). So a libvirtd that hung for an hour and continues
+ * finds no outdated request, except one that was already in its socket when it hung.
  *
- * *The watch.* A target's connection is opened with libvirt's events, and kept from question to question. What happens to the domain
- * there is heard on it; and since libvirt sends all of it in order, an answer says that nothing was missed before it. A
- * connection that breaks, or goes with a question that is lost, ends the watch, and the next one begins another.
+ * *The watch.* A target's connection is opened with libvirt's events, and kept between questions. It reports what happens to the
+ * domain there; and since libvirt sends everything in order, an answer proves that nothing was missed before it. If the
+ * connection breaks, or goes with a lost question, the watch ends, and the next question starts another.
  *
- * Locks: `mutex` guards lost, the watch, and of each question ended, lost and sent. Not held over calls. */
+ * Locks: `mutex` guards lost, the watch, and ended, lost and sent of each question. Not held over calls. */
 #include "agent/libvirtd/endpoint.h"
 
 #include "agent/base/clock.h"
 #define ANSWER_MS  3000
 #define REACH_MS   1000
 #define ACQUIRE_MS 500
-#define OPEN_MS    2500 /* less than ANSWER_MS: an open that hangs ends by itself */
+#define OPEN_MS    2500 /* less than ANSWER_MS: an open that hangs times out first */
 #define LOST_MAX   3
 
 G_STATIC_ASSERT(ANSWER_MS + REACH_MS < ENDPOINT_LONGEST_MS);
 
-/* Of a target's connection. What ends there is the guest only if it was alive before: a copy that a later migration stopped ends
- * without it. */
+/* The watch of a target's connection. An end there is the guest's end only if the guest was alive before: a stopped copy left by
+ * a later migration ends without the guest. */
 typedef struct Watch {
-  unsigned number;   /* of the connection that is watched; another one's events do not count */
-  uint64_t since_ms; /* 0: there is none */
-  bool had_guest;    /* stays, whatever becomes of the watch */
-  bool alive;        /* the guest was there last */
+  unsigned number;   /* of the watched connection; other connections' events do not count */
+  uint64_t since_ms; /* 0: none */
+  bool had_guest;    /* survives the watch */
+  bool alive;        /* the guest was there when last seen */
   bool ended;
-  unsigned heard; /* how many events of the domain's state */
+  unsigned heard; /* number of events of the domain's state */
 } Watch;
 
 struct Endpoint {
-  gint refs; /* the owner's, and one for each question */
+  gint refs; /* one for the owner, one for each question */
   MigDriver *driver;
-  Hypervisor *hypervisor; /* held also for a target's: so it is known that threads are left */
+  Hypervisor *hypervisor; /* held for a target, too, so that threads left behind are noticed */
   char *uri;              /* NULL: this node's */
   char *domain_uuid;
-  MigConn *conn; /* the owner's, of a target, between two questions */
+  MigConn *conn; /* owner only: a target's, between two questions */
 
   GMutex mutex;
   GCond cond;
@@ -62,10 +61,10 @@ typedef bool (*QuestionFunc)(Question *question, MigConn *conn, GError **error);
 struct Question {
   Endpoint *endpoint;
   QuestionFunc func;
-  MigConn *conn; /* of a target: to be asked on; NULL: to be opened. Afterwards: to be kept */
+  MigConn *conn; /* a target's; in: NULL to open one; out: to keep */
   bool ended;
   bool lost;
-  bool sent;           /* an action: it was asked of libvirtd */
+  bool sent;           /* an action: it went to libvirtd */
   EndpointBasis basis; /* an action: what it rests on */
   bool ok;
   EndpointAnswer answer;
@@ -115,9 +114,9 @@ static void question_free(Question *question) {
   g_free(question);
 }
 
-/* --- what is heard --- */
+/* --- events --- */
 
-/* The events of one connection. It lives as long as the endpoint, for which each open connection holds a question or the owner. */
+/* The events of one connection. Lives as long as the endpoint: each open connection belongs to a question or to the owner. */
 typedef struct Ear {
   Endpoint *endpoint;
   unsigned number;
@@ -160,7 +159,7 @@ static void on_event(const MigVirtEvent *event, gpointer user_data) {
   g_mutex_unlock(&endpoint->mutex);
 }
 
-/* Events of before are not heard from now on. */
+/* From now on earlier events are ignored. */
 static void end_watch(Endpoint *endpoint) {
   g_mutex_lock(&endpoint->mutex);
   endpoint->watch.number++;
@@ -226,7 +225,7 @@ static bool ask_target(Question *question) {
     return false;
   ok = question->func(question, question->conn, &question->error);
   take_heard(question->endpoint, &question->answer);
-  /* A refusal is an answer, too; only of a connection that broke nothing more is to be had. */
+  /* A refusal is an answer, too; only a broken connection is not kept. */
   if (!ok && !ops->is_alive(question->conn)) {
     ops->close(question->conn);
     question->conn = NULL;
@@ -254,9 +253,9 @@ static gpointer question_thread(gpointer data) {
   return NULL;
 }
 
-/* --- who asks --- */
+/* --- the asking side --- */
 
-/* NULL: lost. `ret_sent`: libvirtd may have it all the same. */
+/* NULL: lost. `ret_sent`: libvirtd may have received the request nevertheless. */
 static Question *wait_for_answer(Endpoint *endpoint, Question *question, bool *ret_sent) {
   gint64 until = g_get_monotonic_time() + ANSWER_MS * G_TIME_SPAN_MILLISECOND;
 
@@ -319,7 +318,7 @@ static bool ask(Endpoint *endpoint, QuestionFunc func, const EndpointBasis *basi
 
   answered = wait_for_answer(endpoint, question, ret_sent);
   if (!answered) {
-    end_watch(endpoint); /* the connection went with it */
+    end_watch(endpoint); /* the connection is lost, too */
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "%s did not answer within %d s", who(endpoint),
                 ANSWER_MS / 1000);
     return false;
@@ -343,7 +342,7 @@ static unsigned count_heard(Endpoint *endpoint) {
   return heard;
 }
 
-/* What a look shows counts as what is heard does, unless something was heard meanwhile: that may be newer. */
+/* A look counts as much as an event, unless an event came meanwhile, which may be newer. */
 static void note_seen(Endpoint *endpoint, MigEndState state, unsigned heard_before) {
   Watch *watch = &endpoint->watch;
 
@@ -368,7 +367,7 @@ static bool ask_status(Question *question, MigConn *conn, GError **error) {
   return true;
 }
 
-/* Right before libvirtd is asked to act: does the domain stand as it did, and does anybody still wait? */
+/* Right before libvirtd is asked to act: is the domain unchanged, and does somebody still wait? */
 static bool may_act(const MigDomainStatus *status, gpointer user_data, GError **error) {
   Question *question = user_data;
   Endpoint *endpoint = question->endpoint;
@@ -384,9 +383,10 @@ static bool may_act(const MigDomainStatus *status, gpointer user_data, GError **
   }
   g_mutex_unlock(&endpoint->mutex);
   if (lost)
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "nobody waits for it any more");
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE,
+                "the request timed out before libvirtd could act on it");
   else
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "the domain is %s%s by now: nothing was done",
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "the domain is now %s%s; nothing was done",
                 mig_end_state_name(status->state), status->job_active ? ", with a migration job" : "");
   return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Asks one end how a domain stands there, and takes no longer than it may, whatever hangs. */
+/* Asks one end about a domain's state there, within a time limit, whatever hangs. */
 #pragma once
 
 #include "agent/libvirtd/hypervisor.h"
@@ -9,33 +9,32 @@ typedef struct Endpoint Endpoint;
 typedef struct EndpointAnswer {
   MigDomainStatus status;
   bool have_final;
-  MigFinalStats final; /* the target's count, where the guest has arrived */
-  /* What libvirt has told of the domain by events, on the connection that was asked, before it answered. Of a target; of this
+  MigFinalStats final; /* the target's, if the guest has arrived */
+  /* What libvirt reported about the domain by events, on the connection that was asked, before it answered. For a target; for this
    * node's libvirtd only the time. */
-  uint64_t watched_since_ms; /* monotonic: that connection is there since then, and has not broken */
-  bool had_guest;            /* the guest ran there, at any time since the endpoint was made */
-  bool ended; /* it was shut down there, was destroyed or crashed, and nothing came after that */
+  uint64_t watched_since_ms; /* monotonic: the connection is unbroken since then */
+  bool had_guest;            /* the guest ran there at some time since endpoint_new() */
+  bool ended;                /* it was shut down, destroyed or crashed there, and no later event came */
 } EndpointAnswer;
 
-/* What an action rests on: how the domain stood at that end when it was decided on. */
+/* What an action rests on: the domain's state at that end when the action was decided. */
 typedef struct EndpointBasis {
   MigEndState state;
   int id; /* as in MigDomainStatus */
 } EndpointBasis;
 
-/* Of the libvirtd of `uri`, whose connection is kept while it works; NULL: of this node's. What is given is copied, or held.
- */
+/* For the libvirtd of `uri`, whose connection is kept while it works; NULL: this node's. Copies or references its arguments. */
 Endpoint *endpoint_new(MigDriver *driver, Hypervisor *hypervisor, const char *uri, const char *domain_uuid);
 
-/* What hangs is left behind, and cleans up after itself. NULL is fine. */
+/* A hung thread is left behind, and cleans up after itself. NULL is fine. */
 void endpoint_free(Endpoint *endpoint);
 
-/* False: no answer, and why. Within ENDPOINT_LONGEST_MS. */
+/* False: no answer; the error says why. Within ENDPOINT_LONGEST_MS. */
 bool endpoint_status(Endpoint *endpoint, EndpointAnswer *ret_answer, GError **error);
 
-/* The actions that libvirt answers at once. Each is bound to `basis`: right before it is taken the domain is looked at once more, and
- * nothing is done if it stands otherwise, or if nobody waits for the answer any more (STALE). TIMEOUT: no answer came in time. It
- * will not be done any more, unless libvirtd had it already: ret_sent. */
+/* Actions that libvirt answers at once. Each is bound to `basis`: right before acting, the thread looks at the domain once more, and
+ * does nothing if the state differs or nobody waits for the answer any more (STALE). TIMEOUT: no answer in time. The action will not
+ * be carried out later, unless libvirtd had already received it: ret_sent. */
 bool endpoint_resume(Endpoint *endpoint, const EndpointBasis *basis, bool *ret_sent, GError **error);
 bool endpoint_undefine(Endpoint *endpoint, const EndpointBasis *basis, bool *ret_sent, GError **error);
 

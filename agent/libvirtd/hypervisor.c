@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The connection to this node's libvirtd.
  *
- * Theory of Operation. One thread opens the connection, waits until somebody finds it broken (libvirt's close event,
- * or a call that failed for it), and opens the next one, with a pause that grows while that fails. All other
- * threads share the connection: libvirt multiplexes calls. A connection is closed by whoever uses it last, so a
- * thread that sits in a call of a hung libvirtd keeps only the old one.
+ * Theory of Operation. One thread opens the connection, waits until somebody finds it broken (libvirt's close event, or a call
+ * that failed because of it), and opens the next one, with a growing delay as long as that fails. All other threads share the
+ * connection: libvirt multiplexes calls. The last user closes a connection, so a thread stuck in a hung libvirtd keeps only
+ * the old one alive.
  *
- * Locks: `mutex` guards current, broken, stop and the last error; it is never held over a call of the driver. The
- * state that the main thread sees is posted to it and needs no lock. */
+ * Locks: `mutex` guards current, broken, stop and the last error; never held over a driver call. The state that the main
+ * thread sees is posted to it and needs no lock. */
 #include "agent/libvirtd/hypervisor.h"
 
 #include "agent/base/clock.h"
@@ -44,7 +44,7 @@ struct Hypervisor {
   HypervisorConn *current;
   bool broken;
   bool stop;
-  bool ended; /* the thread has nothing more to do */
+  bool ended; /* the thread is done */
   char *last_error;
 };
 
@@ -113,7 +113,7 @@ static void state_post_free(gpointer data) {
   g_free(posted);
 }
 
-/* Takes `facts`. No serial: there is no connection. */
+/* Takes `facts`. Serial 0: not connected. */
 static void post_state(Hypervisor *hypervisor, unsigned serial, MigHostFacts *facts, const char *message) {
   StatePost *posted = g_new0(StatePost, 1);
 
@@ -166,7 +166,7 @@ static void on_event(const MigVirtEvent *event, gpointer user_data) {
   post_to(hypervisor->context, deliver_event, posted, event_post_free);
 }
 
-/* Waits for so long, or until it is time to stop: true then. Called with the lock. */
+/* Waits for timeout_ms, or until it is time to stop: then true. Call with the lock held. */
 static bool wait_locked(Hypervisor *hypervisor, unsigned timeout_ms) {
   gint64 until = g_get_monotonic_time() + (gint64)timeout_ms * 1000;
 
@@ -258,7 +258,7 @@ Hypervisor *hypervisor_new(MigDriver *driver, const char *uri, unsigned connect_
   hypervisor->thread = g_thread_try_new("hypervisor", hypervisor_thread, hypervisor_ref(hypervisor), error);
   if (hypervisor->thread)
     return hypervisor;
-  g_prefix_error(error, "the thread that keeps the connection to libvirtd cannot be started: ");
+  g_prefix_error(error, "cannot start the thread that keeps the connection to libvirtd: ");
   hypervisor_unref(hypervisor);
   hypervisor_unref(hypervisor);
   return NULL;
@@ -283,7 +283,7 @@ bool hypervisor_free(Hypervisor *hypervisor) {
     g_thread_join(hypervisor->thread);
   else
     g_thread_unref(hypervisor->thread);
-  /* Whoever still holds it is a thread that sits in a call. */
+  /* Only a thread stuck in a call can still hold a reference. */
   ended = ended && g_atomic_int_get(&hypervisor->refs) == 1;
   hypervisor_unref(hypervisor);
   return ended;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Makes the images of an incoming job, and removes them, off the main loop. */
+/* Creates and removes the images of an incoming job, off the main loop. */
 #include "agent/libvirtd/images.h"
 
-/* Each is some calls of libvirt's, and qemu-img. */
+/* Each image takes some libvirt calls, and qemu-img. */
 #define IMAGE_MS 10000
 
-/* So long a look holds that saw nothing of the domain: what is done on it later, after libvirtd hung say, is not done. */
+/* How long a look that found nothing of the domain remains valid. Later removals, say after libvirtd hung, are not carried out. */
 #define LOOK_USEC (5 * G_USEC_PER_SEC)
 
 typedef struct ImagesTask {
   bool remove;
-  JobLease *lease; /* a copy: of it the images count */
+  JobLease *lease; /* a copy, for its images */
   char *domain_uuid;
-  gint *called_off; /* counted: the lease has it as well */
+  gint *called_off; /* refcounted: shared with the lease */
   ImagesAnswer answer;
 } ImagesTask;
 
@@ -61,7 +61,7 @@ static bool is_nothing(const MigDomainStatus *status) {
   return status->state == MIG_END_ABSENT && !status->job_active;
 }
 
-/* Its connection is the one by which events came all the time: call->serial. Until it breaks. */
+/* Is this still the connection that all events came by (call->serial)? */
 static bool is_unbroken(const MigDriverOps *ops, MigConn *conn, GError **error) {
   if (ops->is_alive(conn))
     return true;

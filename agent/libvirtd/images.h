@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Makes the images of an incoming job, and removes them, off the main loop. */
+/* Creates and removes the images of an incoming job, off the main loop. */
 #pragma once
 
 #include "agent/job/joblease.h"
 #include "agent/libvirtd/local-call.h"
 
-/* What became of it. The order of the images is that of the lease. */
+/* The outcome. The images are in the lease's order. */
 typedef struct ImagesAnswer {
-  GPtrArray *images;      /* JobImage with their new states; all of the lease's */
+  GPtrArray *images;      /* JobImage with their new states; all those of the lease */
   GPtrArray *errors;      /* GError or NULL for each */
-  bool have_status;       /* of removing */
-  MigDomainStatus status; /* how the domain stood afterwards, or, where nothing was removed for it, before */
-  bool removed;           /* nothing of the domain was here, and so they were removed */
+  bool have_status;       /* after a removal */
+  MigDomainStatus status; /* the domain's state afterwards, or, if it prevented the removal, before */
+  bool removed;           /* nothing of the domain was here, so they were removed */
 } ImagesAnswer;
 
-/* On the main context, exactly once; borrowed. With `error` nothing is known of what was done. */
+/* On the main context, exactly once; borrowed. With `error` it is unknown what was done. */
 typedef void (*ImagesFunc)(const ImagesAnswer *answer, const GError *error, gpointer user_data);
 
-/* Makes those that are planned, up to the first that cannot be. One that is there already is LEFT. */
+/* Creates the planned images, up to the first failure. One that exists already is LEFT. */
 void images_make(LocalCalls *local_calls, const JobLease *lease, ImagesFunc done, gpointer user_data);
 
-/* Asks for the domain once more, removes those that were made and that nobody wrote to, if nothing of it is here, not
- * even a definition, and asks again. By the connection of this serial alone, of which no event was missed. */
+/* Looks at the domain once more; if nothing of it is here, not even a definition, removes the images that this agent made and nobody
+ * wrote to, and looks again. Uses only the connection with this serial, which missed no event. */
 void images_remove(LocalCalls *local_calls, const JobLease *lease, const char *domain_uuid, unsigned serial,
                    ImagesFunc done, gpointer user_data);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Questions to this node's libvirtd: work of a pool (workpool.c) that is given the node's connection. */
+/* Calls to this node's libvirtd: work for a pool (workpool.c), with the node's connection. */
 #include "agent/libvirtd/local-call.h"
 
 #include "agent/base/workpool.h"
@@ -16,9 +16,9 @@ struct LocalCalls {
 typedef struct Request {
   MigDriver *driver;
   Hypervisor *hypervisor;
-  unsigned connect_ms; /* so long it waits for a connection */
-  unsigned timeout_ms; /* in all */
-  LocalCall call;      /* its task and the error are the thread's until it is done */
+  unsigned connect_ms; /* to wait for a connection */
+  unsigned timeout_ms; /* in total */
+  LocalCall call;      /* its task and the error belong to the thread until it is done */
   GError *error;
   LocalCallDoneFunc done;
   gpointer user_data;
@@ -42,7 +42,7 @@ static void request_run(gpointer data) {
     return;
   if (request->call.serial > 0 && request->call.serial != hypervisor_conn_serial(conn)) {
     g_set_error(&request->error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
-                "the connection to this node's libvirtd broke, and what happened meanwhile is not known");
+                "the connection to this node's libvirtd broke; events may have been missed");
     hypervisor_release(conn, NULL);
     return;
   }
@@ -52,7 +52,7 @@ static void request_run(gpointer data) {
 
 static GError *error_of_end(const Request *request, WorkEnd end) {
   if (end == WORK_CANCELLED)
-    return g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "the agent ends");
+    return g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "the agent is shutting down");
   return g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
                      "this node's libvirtd (%s) did not answer within %.3g s",
                      hypervisor_get_uri(request->hypervisor), request->timeout_ms / 1000.0);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Domain lookups: local_calls that ask for one domain. */
+/* Domain lookups, as local calls. */
 #include "agent/libvirtd/lookup.h"
 
 #include "agent/libvirtd/local-call.h"
 
 #define THREADS 4
-/* What measuring may take on top. */
+/* Additional time for measuring. */
 #define MEASURE_MS 24000
 
 struct Lookup {
   LocalCalls *local_calls;
 };
 
-/* One lookup: the thread's. */
+/* The thread's part of a lookup. */
 typedef struct LookupTask {
   char *domain;
   bool measure;
   LookupAnswer answer;
 } LookupTask;
 
-/* One lookup: the main thread's. */
+/* The main thread's part of a lookup. */
 typedef struct LookupCaller {
   LookupFunc done;
   gpointer user_data;
@@ -33,10 +33,10 @@ static void task_free(gpointer data) {
   g_free(task);
 }
 
-/* QEMU looks at 512 pages of each GiB: of a small guest those are so few that a measurement is 20 % off, and is repeated. */
+/* QEMU samples 512 pages per GiB: for a small guest that is so few that one measurement is off by 20 %, so it is repeated. */
 #define SMALL_GUEST_BYTES (2 * MIG_GIB_BYTES)
 
-/* A short time and a longer one: two points of the curve. One that cannot be measured is left out. */
+/* A short and a longer interval: two points of the curve. One that cannot be measured is left out. */
 static void measure(LookupTask *task, const MigDriverOps *ops, MigConn *conn) {
   static const unsigned seconds[] = {1, 3, 1, 3};
   LookupAnswer *answer = &task->answer;

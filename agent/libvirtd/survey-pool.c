@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Checks on request, on a few threads of their own: targets that do not answer shall not hold up those who only ask this
- * node's libvirtd for a domain (lookup.c). */
+/* Checks on request, on a few threads of their own, so that targets that do not answer do not delay lookups at this node's
+ * libvirtd (lookup.c). */
 #include "agent/libvirtd/survey-pool.h"
 
 #include "agent/base/workpool.h"
 
 #define THREADS     16
 #define WAITING_MAX 1024
-/* Before clients lose their patience, which handoffctl does after 30 s. A check takes milliseconds, but seconds where a target's
- * libvirtd looks at its QEMU for the first time. */
+/* Less than clients wait: handoffctl gives up after 30 s. A check takes milliseconds, or seconds if the target's libvirtd probes its
+ * QEMU for the first time. */
 #define LIMIT_MAX_MS 25000
 
 struct SurveyPool {
@@ -27,7 +27,7 @@ typedef struct Request {
   gpointer user_data;
   gint begun; /* atomic */
   Survey *survey;
-  GError *error; /* of the thread: the source's */
+  GError *error; /* set by the thread: the source's */
 } Request;
 
 static void request_free(gpointer data) {
@@ -49,7 +49,7 @@ static void request_run(gpointer data) {
              request->connect_timeout_ms, &request->error);
 }
 
-/* The target hangs, or the source, or those that were checked before. */
+/* The target hangs, or the source, or earlier checks hold all threads. */
 static void answer_late(Request *request) {
   g_autofree char *late = g_strdup_printf("no answer within %.3g s", request->limit_ms / 1000.0);
   g_autoptr(GError) error = NULL;
@@ -64,7 +64,7 @@ static void answer_late(Request *request) {
     g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "%s", late);
   else
     g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
-                "not asked within %.3g s, for %d checks of targets that do not answer come first",
+                "not checked within %.3g s: %d checks of targets that do not answer come first",
                 request->limit_ms / 1000.0, THREADS);
   request->done(NULL, error, request->user_data);
 }
@@ -84,7 +84,7 @@ static void request_done(gpointer data, WorkEnd end) {
     answer_late(request);
     return;
   case WORK_CANCELLED:
-    error = g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "the agent ends");
+    error = g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "the agent is shutting down");
     request->done(NULL, error, request->user_data);
     return;
   }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The checks before a move, as a thread makes them.
+/* Gathers the facts for the checks before a migration, on a thread.
  *
- * Theory of Operation. What the target is asked follows from what the source says of the domain, but to connect to it takes
- * longest: TCP, TLS, ssh, or an address where nobody answers. So that is done on a thread of its own, an *opening*,
- * while this one asks the source. An opening that nobody waits for any more (the source has no such domain) closes what it
- * gets. It holds the hypervisor, so that the agent knows at its end that a thread is still in the driver.
+ * Theory of Operation. The questions to the target depend on what the source says about the domain, but connecting takes
+ * longest: TCP, TLS, ssh, or an address where nobody answers. So a thread of its own, an *opening*, connects while this one
+ * asks the source. An opening that nobody needs any more (the source has no such domain) closes its connection. It holds a
+ * reference to the hypervisor, so that at its end the agent knows that a thread is still in the driver.
  *
- * Locks: an opening's `mutex` guards conn, error, ended and unwanted; it is not held over calls. */
+ * Locks: an opening's `mutex` guards conn, error, ended and unwanted; not held over calls. */
 #include "agent/libvirtd/survey.h"
 
 typedef struct Opening {
@@ -17,7 +17,7 @@ typedef struct Opening {
   unsigned timeout_ms;
   GMutex mutex;
   GCond cond;
-  bool here; /* no thread could be had: it is done by who waits for it */
+  bool here; /* no thread could be started: the waiting side opens it */
   bool ended, unwanted;
   MigConn *conn;
   GError *error;
@@ -72,7 +72,7 @@ static Opening *opening_start(MigDriver *driver, Hypervisor *hypervisor, const c
   return opening;
 }
 
-/* Waits for it, which the driver bounds. Takes the opening. */
+/* Waits for it; the driver limits the time. Takes the opening. */
 static MigConn *opening_finish(Opening *opening, GError **error) {
   MigConn *conn;
 

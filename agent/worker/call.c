@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The migration's call, and what came of it. */
+/* The migration's call, and its outcome. */
 #include "agent/worker/worker-private.h"
 
 #include "agent/base/clock.h"
@@ -11,7 +11,7 @@ static void worker_note_completed(Worker *worker) {
   g_mutex_unlock(&worker->mutex);
 }
 
-/* A guard says itself when libvirt gets the call. */
+/* The guard itself notes when libvirt gets the call. */
 static bool call(Worker *worker, MigConn *conn, const MigMigrateRequest *request, GError **error) {
   bool ok;
 
@@ -22,9 +22,8 @@ static bool call(Worker *worker, MigConn *conn, const MigMigrateRequest *request
   return ok;
 }
 
-/* tls=yes means: encrypted wherever both ends are set up for it. No API of libvirt tells whether the other end is, so it is tried.
- * A certificate that is there and does not hold is no reason to send a guest's memory in clear: that fails, as everything does
- * with tls=require. */
+/* tls=yes means: encrypted if both ends are set up for it. No libvirt API tells whether the other end is, so try. An invalid
+ * certificate is no reason to send a guest's memory unencrypted: that fails, as everything does with tls=require. */
 bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, GError **error) {
   g_autoptr(GError) failure = NULL;
 
@@ -40,7 +39,7 @@ bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, G
   return call(worker, conn, request, error);
 }
 
-/* Right before the call: is it still the domain that was checked? Somebody may have moved it since, and left a stopped copy, which
+/* Right before the call: is it still the domain that was checked? Somebody may have migrated it since and left a stopped copy, which
  * libvirt would take for the guest. */
 static bool may_migrate(const MigDomainStatus *status, gpointer user_data, GError **error) {
   Worker *worker = user_data;
@@ -51,16 +50,16 @@ static bool may_migrate(const MigDomainStatus *status, gpointer user_data, GErro
     g_mutex_lock(&worker->mutex);
     worker->job_began_ms = 0; /* a new one */
     g_mutex_unlock(&worker->mutex);
-    /* After a refusal nothing of the kind is known: what the source has may be an outdated copy. */
+    /* Not after a refusal: the copy at the source may be outdated. */
     worker->stayed_ms = worker->asked_ms;
     worker_set_in_call(worker, true);
     return true;
   }
   worker->not_begun = moves && same;
   g_set_error(error, MIG_VIRT_ERROR, moves && same ? MIG_VIRT_ERROR_BUSY : MIG_VIRT_ERROR_NOT_RUNNING,
-              "the domain changed since it was checked: it is %s%s%s; nothing was begun",
-              mig_end_state_name(status->state), same ? "" : ", and was started anew",
-              status->job_active ? ", and somebody else migrates it" : "");
+              "the domain changed since it was checked: it is %s%s%s; nothing was started",
+              mig_end_state_name(status->state), same ? "" : ", and was restarted",
+              status->job_active ? ", and someone else is migrating it" : "");
   return false;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A worker's checks before its migration: facts of the domain and of both hosts, and what keeps it from moving. */
+/* A worker's checks before its migration: facts about the domain and both hosts, and what prevents the migration. */
 #include "agent/libvirtd/survey.h"
 #include "agent/worker/worker-private.h"
 
@@ -13,7 +13,7 @@ static MigCause cause_of_preparing(const GError *error) {
   return MIG_CAUSE_SOURCE_UNREACHABLE;
 }
 
-/* What nobody answers may be answered later; what is answered with a no is not. */
+/* A libvirtd that does not answer now may answer later; a refusal stays. */
 static MigHold hold_of(MigCause cause, const GError *error) {
   if (!g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE) &&
       !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT))
@@ -30,14 +30,14 @@ static void refuse(Worker *worker, MigCause cause, GError *error) {
       &(WorkerReport){.kind = WORKER_REFUSED, .cause = cause, .hold = hold_of(cause, error), .error = error});
 }
 
-/* What waiting may cure concerns the target if it does not answer, and else this domain alone. */
+/* If waiting may help: it concerns the target if that does not answer, otherwise only this domain. */
 static MigHold hold_of_check(const MigCheckReport *report, const GError *target_error) {
   if (!mig_check_may_wait(report))
     return MIG_HOLD_NONE;
   return target_error ? MIG_HOLD_TARGET : MIG_HOLD_JOB;
 }
 
-/* Blockers: if the job ends for them, then for the first one's cause, and it tells all of them. Takes the report. */
+/* Refuses for blockers: the cause is that of the first one, the text lists them all. Takes the report. */
 static void refuse_by_check(Worker *worker, const Survey *survey, MigCheckReport *report) {
   char text[CHECK_TEXT_SIZE];
 
@@ -46,7 +46,7 @@ static void refuse_by_check(Worker *worker, const Survey *survey, MigCheckReport
                                       .cause = mig_check_cause(report),
                                       .hold = hold_of_check(report, survey->target_error),
                                       .reason = report->findings[0].code,
-                                      /* What libvirt said of the target goes with it. */
+                                      /* Includes what libvirt said about the target. */
                                       .error = survey->target_error
                                                    ? g_error_copy(survey->target_error)
                                                    : g_error_new_literal(MIG_VIRT_ERROR,
@@ -55,7 +55,7 @@ static void refuse_by_check(Worker *worker, const Survey *survey, MigCheckReport
                                       .check = report});
 }
 
-/* A guest that cannot be measured is moved all the same; the monitor learns on the way. */
+/* A guest that cannot be measured is migrated nevertheless; the monitor learns on the way. */
 static void measure(Worker *worker, MigProbe *probe) {
   HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, NULL);
   g_autoptr(GError) error = NULL;

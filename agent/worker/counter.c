@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A worker's counting thread: reads how far the migration is. */
+/* A worker's counting thread: polls the progress of the migration. */
 #include "agent/worker/worker-private.h"
 
 #include "agent/base/clock.h"
-/* While libvirtd is away, that is said so often. */
+/* Interval of reports while libvirtd is away. */
 #define ACQUIRE_MS 1000
 
-/* At most one is on its way. Takes `error`. */
+/* At most one is in flight. Takes `error`. */
 static void post_sample(Worker *worker, const MigSample *sample, GError *error) {
   if (g_atomic_int_compare_and_exchange(&worker->sample_on_its_way, 0, 1))
     worker_post(worker, &(WorkerReport){.kind = WORKER_SAMPLE,
@@ -24,7 +24,7 @@ static void read_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, 
   ok = worker->driver->ops->job_stats(conn, worker->domain_uuid, &sample, error);
   if (!ok)
     sample = (MigSample){0};
-  /* Somebody else's migration is none. */
+  /* Someone else's migration does not count. */
   if (ok && sample.active && !worker_owns_job(worker, sample.elapsed_ms))
     sample = (MigSample){.valid = true};
   sample.now_ms = clock_now_ms();
@@ -34,7 +34,7 @@ static void read_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, 
   post_sample(worker, &sample, *error ? g_error_copy(*error) : NULL);
 }
 
-/* True: it is over. */
+/* True: the worker is over. */
 static bool wait_until(Worker *worker, uint64_t due_ms) {
   uint64_t now = clock_now_ms();
   gint64 until = g_get_monotonic_time() + (gint64)(due_ms > now ? due_ms - now : 0) * 1000;

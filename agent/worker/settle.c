@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How a worker finds out what became of its migration.
+/* How a worker determines the outcome of its migration.
  *
- * Theory of Operation. Whatever the migration's call returned, both ends are asked, the source first, and the answers given
- * to mig_settle_step(), which decides all the rest: when to look again, what may be done to a domain, when a verdict
- * stands. Here is only what it takes to look and to act, and to report: what is known, when it changes; a migration that is
- * found under way; each action. */
+ * Theory of Operation. Whatever the migration's call returned, both ends are asked, the source first. Their answers go to
+ * mig_settle_step(), which decides everything else: when to look again, what may be done to a domain, when a verdict stands. This
+ * file only looks, acts and reports: what is known, whenever it changes; a migration found in progress; each action. */
 #include "agent/worker/worker-private.h"
 
 #include "agent/base/clock.h"
-/* How soon an end that did not answer is asked again, which costs little: asking takes a second or more where nothing
- * answers, and what is refused at once is so nearby. */
+/* How soon to ask again after an end did not answer. Asking is cheap: a silent end takes a second or more, and one that refuses
+ * at once is nearby. */
 #define NO_ANSWER_PAUSE_MS 300
 
-/* How soon it is looked again whether a pause of the guest has been answered. */
+/* How soon to check again whether a pause of the guest was answered. */
 #define PAUSING_MS 100
 
-/* Both ends, as they answer now. */
+/* The present answers of both ends. */
 typedef struct Ends {
   MigSettleLook look;
   GError *source_error;
@@ -34,18 +33,18 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Ends, ends_clear)
 typedef struct Settling {
   Worker *worker;
   MigSettle settle;
-  EndpointBasis source, target; /* how the domain stood at each end at the last look */
-  bool paused, answered;        /* as mig_settle_set_paused() was told */
-  unsigned tries;               /* of the resume of a post-copy */
+  EndpointBasis source, target; /* the domain's state at each end at the last look */
+  bool paused, answered;        /* as given to mig_settle_set_paused() */
+  unsigned tries;               /* attempts to resume post-copy */
 
-  /* What was reported last, so that only news is. */
+  /* The last report, so that only changes are reported. */
   bool attached;
   MigAwaits awaits;
   char *evidence;
   MigSettleLook told;
 } Settling;
 
-/* A number that is not known is another one. */
+/* An unknown id counts as a different one. */
 static bool is_replaced(const Worker *worker, const MigDomainStatus *status) {
   return status->id != 0 && status->id != worker->source_id;
 }
@@ -62,7 +61,7 @@ static void take_source(Worker *worker, const EndpointAnswer *answer, MigSettleL
   look->source_replaced = is_replaced(worker, status);
   look->source_ended = status->ended || worker_has_ended_here(worker);
   look->job_active = status->job_active;
-  /* Libvirt has one migration of a domain at a time. Without its answer it may still be this one, whatever its age is. */
+  /* libvirt has one migration of a domain at a time. Until the call is answered it may be this one, whatever its age. */
   look->job_foreign = status->job_active && !own && worker->call_taken && !worker->reattach;
 }
 
@@ -106,7 +105,7 @@ static char *describe_ends(const Ends *ends, const char *why) {
 
 /* --- the actions --- */
 
-/* Sits in it until the post-copy has ended, or is cut again. */
+/* Blocks until the post-copy has ended, or is interrupted again. */
 static bool resume_post_copy(Settling *settling, GError **error) {
   Worker *worker = settling->worker;
   MigMigrateRequest request = {
@@ -129,13 +128,13 @@ static bool resume_post_copy(Settling *settling, GError **error) {
   return ok;
 }
 
-/* An action that was sent, and not answered, may still be carried out; the looks that follow tell. */
+/* An action that was sent but not answered may still be carried out; the next looks will tell. */
 static bool act(Endpoint *endpoint, bool (*ask)(Endpoint *, const EndpointBasis *, bool *, GError **),
                 const EndpointBasis *basis, GError **error) {
   bool sent = false, ok = ask(endpoint, basis, &sent, error);
 
   if (!ok && sent && g_error_matches(*error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT))
-    g_prefix_error(error, "asked for, and not answered: ");
+    g_prefix_error(error, "requested, but not answered: ");
   return ok;
 }
 
@@ -188,7 +187,7 @@ static void say_attached(Settling *settling, const char *evidence) {
   g_clear_pointer(&settling->evidence, g_free);
 }
 
-/* Words change more often than what they mean: an end that does not answer has many ways not to. */
+/* The words change more often than the facts: an end can fail to answer in many ways. */
 static void say_unsettled(Settling *settling, const MigSettleStep *step, const Ends *ends,
                           const char *evidence) {
   bool news = settling->attached || !settling->evidence || settling->awaits != step->awaits ||
@@ -215,7 +214,7 @@ static bool unanswered(const Ends *ends) {
   return ends->look.source == MIG_END_UNKNOWN || ends->look.target == MIG_END_UNKNOWN;
 }
 
-/* True: a verdict stands, and was reported. */
+/* True: a verdict stands and was reported. */
 static bool go_on(Settling *settling, const Ends *ends) {
   g_autofree char *evidence = NULL;
   bool seen_there, completed;
@@ -242,7 +241,7 @@ static bool go_on(Settling *settling, const Ends *ends) {
                                                   .final = ends->final});
     return true;
   case MIG_SETTLE_TOUCH:
-    /* What was seen is on stable storage before anything rests on it. */
+    /* What was seen must be on stable storage before an action rests on it. */
     if (step.touch != MIG_TOUCH_RESUME_POST_COPY && !worker_is_recorded(settling->worker)) {
       worker_pause_ms(settling->worker, PAUSING_MS);
       return false;
@@ -283,7 +282,7 @@ void worker_settle(Worker *worker) {
     mig_settle_set_word(&settling.settle, record.told_it_stayed, record.told_it_ran);
     look(&settling, &ends);
     settled = go_on(&settling, &ends);
-    /* It was seen to run since: whoever pauses it from now on is not the agent, for the job's record as well. */
+    /* It was seen running since: any pause from now on is not the agent's, in the job's record, too. */
     if (settling.paused && !settling.settle.record.paused_by_agent)
       worker_forget_pause(worker, pauses);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the threads of a worker share, under its mutex, and how they report. */
+/* What the threads of a worker share, under its mutex, and how they post reports. */
 #include "agent/worker/worker-private.h"
 
 #include "agent/base/clock.h"
@@ -169,13 +169,13 @@ bool worker_is_over(Worker *worker) {
   return over;
 }
 
-/* --- whose job it is --- */
+/* --- whose job is it? --- */
 
-/* Two readings of a job's age, and the time between libvirt's clock and ours. */
+/* Covers two readings of a job's age, and the offset between libvirt's clock and ours. */
 #define SAME_JOB_MS 1500
-/* What lies between our clock, when we call, and libvirt's, when it begins. */
+/* Covers the time between our clock at the call and libvirt's at its start. */
 #define CALL_SLACK_MS 50
-/* How long libvirt may let a migration wait for other jobs before it begins. */
+/* How long libvirt may make a migration wait for other jobs. */
 #define BEGINS_WITHIN_MS 40000
 
 static bool lies_near(uint64_t a_ms, uint64_t b_ms) {
@@ -224,7 +224,7 @@ uint64_t worker_job_began_ms(Worker *worker) {
   return began_ms;
 }
 
-/* Libvirt is about to get the call, or has answered it. */
+/* libvirt is about to get the call, or has answered it. */
 void worker_set_in_call(Worker *worker, bool in_call) {
   g_mutex_lock(&worker->mutex);
   worker->in_call = in_call;
@@ -235,7 +235,7 @@ void worker_set_in_call(Worker *worker, bool in_call) {
 
 bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_job, GError **error) {
   if (worker_is_over(worker)) {
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "the migration is over");
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "the migration has ended");
     return false;
   }
   if (!status->job_outgoing && !needs_job)
@@ -243,12 +243,12 @@ bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_
   if (status->job_outgoing && worker_owns_job(worker, status->job_elapsed_ms))
     return true;
   g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "%s",
-              status->job_outgoing ? "the migration job that libvirt has on the domain is somebody else's"
-                                   : "libvirt has no migration job on the domain");
+              status->job_outgoing ? "the domain's migration job is not this migration's"
+                                   : "libvirt has no migration job for the domain");
   return false;
 }
 
-/* --- what is known of the ends --- */
+/* --- the ends --- */
 
 void worker_watch_ends(Worker *worker) {
   EndpointAnswer answer = {0};
@@ -257,13 +257,13 @@ void worker_watch_ends(Worker *worker) {
   worker->target = endpoint_new(worker->driver, worker->hypervisor, worker->target_uri, worker->domain_uuid);
   if (worker->reattach)
     return;
-  /* What does not answer now is no hindrance; the migration will say so, or has been watched with a gap. */
+  /* An end that does not answer now is no obstacle: either the migration fails because of it, or the watch has a gap. */
   if (endpoint_status(worker->source, &answer, NULL))
     worker->source_id = answer.status.id;
   endpoint_status(worker->target, &answer, NULL);
 }
 
-/* On the thread that has them: the last reference may be the main thread's, which makes no call to libvirt. */
+/* On the thread that uses them: the last reference may be the main thread's, which must not call libvirt. */
 void worker_forget_ends(Worker *worker) {
   g_clear_pointer(&worker->source, endpoint_free);
   g_clear_pointer(&worker->target, endpoint_free);
@@ -305,7 +305,7 @@ WorkerOrder worker_wait_for_order(Worker *worker) {
   return order;
 }
 
-/* --- what the main thread tells --- */
+/* --- notes from the main thread --- */
 
 void worker_note_ended_here(Worker *worker, bool ended) {
   g_mutex_lock(&worker->mutex);
@@ -328,7 +328,7 @@ void worker_set_word(Worker *worker, bool told_it_stayed, bool told_it_ran) {
   g_mutex_unlock(&worker->mutex);
 }
 
-/* The event does not say whose migration it was. */
+/* The event does not tell whose migration it was. */
 void worker_note_job_done(Worker *worker, bool completed) {
   g_mutex_lock(&worker->mutex);
   if (completed && (worker->in_call || worker->own_seen))

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A worker's steering thread: carries out what the main thread decided.
  *
- * Each call looks at the domain once more, right before it acts, and is not made if the job that is there is not this migration's: an
- * abort that is repeated while the outcome is open would else cancel whatever the domain's owner does next. */
+ * Each call looks at the domain once more, right before it acts, and does nothing if the job there is not this migration's.
+ * Otherwise an abort repeated while the outcome is open would cancel whatever the domain's owner does next. */
 #include "agent/worker/worker-private.h"
 
 #include "agent/base/clock.h"
 #define ABORT_REPEAT_MS 1000
-#define IDLE_MS         60000 /* it is woken up by commands */
+#define IDLE_MS         60000 /* commands wake it up */
 
-/* What the calls of this thread ask before they act: see MigGuard. */
+/* The guard of this thread's calls: see MigGuard. */
 static bool may_act(const MigDomainStatus *status, gpointer user_data, GError **error) {
   return worker_may_steer(user_data, status, true, error);
 }
 
-/* A limit does no harm where there is no job yet. */
+/* A limit does no harm if there is no job yet. */
 static bool may_limit(const MigDomainStatus *status, gpointer user_data, GError **error) {
   return worker_may_steer(user_data, status, false, error);
 }
 
-/* A guest that does not run has been paused by somebody else, and stays his: a pause of ours on top of his, or post-copy,
- * after which libvirt no longer says who paused it, would make it look like ours. It needs neither to converge. */
+/* If the guest is not running, someone else paused it, and it remains theirs: another pause, or post-copy, after which libvirt no
+ * longer tells who paused it, would make it look like ours. A paused guest needs neither to converge. */
 static bool may_stop_guest(const MigDomainStatus *status, gpointer user_data, GError **error) {
   if (!worker_may_steer(user_data, status, true, error))
     return false;
   if (status->state == MIG_END_RUNNING)
     return true;
-  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "the guest does not run: it is %s",
+  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "the guest is not running: it is %s",
               mig_end_state_name(status->state));
   return false;
 }
 
 typedef struct Pause {
   Worker *worker;
-  bool sent; /* libvirt was asked for it: else it was not made, whatever broke */
+  bool sent; /* the request went to libvirt; otherwise there was no pause, whatever failed */
 } Pause;
 
 static bool may_pause(const MigDomainStatus *status, gpointer user_data, GError **error) {
@@ -50,11 +50,11 @@ static bool pause_guest(Worker *worker, MigConn *conn, GError **error) {
   bool ok;
 
   if (!worker_begin_pause(worker)) {
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "the migration is over");
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NOT_RUNNING, "the migration has ended");
     return false;
   }
   ok = worker->driver->ops->suspend(conn, worker->domain_uuid, &guard, &failure);
-  /* Whether it was paused is only known if libvirt said so. */
+  /* Only libvirt's answer tells for certain whether it was paused. */
   worker_end_pause(worker, ok || (pause.sent && !mig_virt_error_is_answer(failure)), ok);
   if (failure)
     g_propagate_error(error, g_steal_pointer(&failure));
@@ -88,7 +88,7 @@ static void report_acted(Worker *worker, const MigAction *action, GError *error)
   worker_post(worker, &(WorkerReport){.kind = WORKER_ACTED, .action = *action, .error = error});
 }
 
-/* An abort that is to be repeated is reported when it is accepted, or refused for good. */
+/* A repeated abort is reported when it is accepted, or refused for good. */
 static void run_command(Worker *worker, MigConn *conn, const Command *command, MigAction *abort) {
   const MigDriverOps *ops = worker->driver->ops;
   GError *error = NULL;

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The threads that do one migration.
+/* The threads of one migration.
  *
- * Theory of Operation. The *caller* prepares (facts of the domain, of both hosts, and what keeps it from moving),
- * reports that, waits for the main thread's word, sits in the driver's migrate(), and then, whatever that returned,
- * asks both ends until a verdict stands: a failed call does not mean that the domain did not move, and a broken
- * connection means nothing at all. Two more live while a migration may be under way: the *steerer*
- * carries out what the main thread decided, the *counter* reads the numbers; two, so that an abort does not wait for
- * numbers that hang. Both are there before it begins, for none may begin that cannot be steered; where threads cannot be had the
- * job waits, and one that is on the move already gets them as soon as they can (worker_tick()). With `reattach` the caller goes straight to asking both ends, while these two steer what it
- * finds. This file has the threads and the main thread's side; what the caller does before
- * the migration is in prepare.c, what it does after it in settle.c, the steerer in steer.c, the counter in numbers.c.
+ * Theory of Operation. The *caller* prepares (facts about the domain and both hosts, and what prevents the migration), reports, waits
+ * for the main thread's order, blocks in the driver's migrate(), and then, whatever that returned, asks both ends until a
+ * verdict stands: a failed call does not mean that the domain did not migrate, and a broken connection means nothing at all. Two
+ * more threads live while a migration may be in progress: the *steerer* carries out what the main thread decided, the *counter*
+ * polls the progress; they are separate so that an abort does not wait for statistics that hang. Both exist before the migration
+ * begins, since none may begin that cannot be steered. If threads cannot be started, the job waits; a migration already in
+ * progress gets them as soon as possible (worker_tick()). With `reattach` the caller goes straight to asking both ends, while the
+ * other two steer what it finds. This file has the threads and the main thread's side. Of the caller, checks.c has what precedes the
+ * migration, call.c the call, settle.c what follows; steer.c is the steerer, counter.c the counter, shared.c their shared state.
  *
- * Each thread holds a reference of the Worker, and so may outlive worker_free(): a thread that sits in a call of a
- * hung libvirtd cannot be ended, only left behind. What such a thread reports is dropped.
+ * Each thread holds a reference to the Worker, and so may outlive worker_free(): a thread stuck in a hung libvirtd cannot be
+ * ended, only left behind. Its reports are dropped.
  *
- * Locks: `mutex` guards order, over, completed, hurry, pausing, record, recorded, whose job it is and the limits of the bandwidth; it is not held
- * over calls. Reports go to the main
- * context in the order in which a thread posts them. At most one sample is on its way at a time, so a slow main loop
- * is not flooded. */
+ * Locks: `mutex` guards order, over, completed, hurry, pausing, record, recorded, whose job it is, and the bandwidth limits; not
+ * held over calls. Reports reach the main context in the order in which a thread posts them. At most one sample is in flight,
+ * so a slow main loop is not flooded. */
 #include "agent/worker/worker-private.h"
 
-/* Before the migration there is nothing to steer or to count. */
+/* Before the migration there is nothing to steer or count. */
 static gpointer steerer_thread(gpointer data) {
   Worker *worker = data;
 
@@ -87,15 +86,15 @@ static void give_order(Worker *worker, WorkerOrder order) {
   g_mutex_unlock(&worker->mutex);
 }
 
-/* What becomes of somebody else's migration is his to follow. */
+/* What becomes of someone else's migration is theirs to follow. */
 static void tell_not_begun(Worker *worker) {
   while (!worker_end_steering(worker))
     worker_pause_ms(worker, 100);
   worker_post(worker, &(WorkerReport){.kind = WORKER_SETTLED,
                                       .verdict = MIG_VERDICT_AT_SOURCE,
                                       .evidence = g_strdup(
-                                          "the source has the guest, and somebody else's migration of it; "
-                                          "this one was not begun")});
+                                          "the source has the guest, and someone else is migrating it; this "
+                                          "migration was not started")});
 }
 
 static gpointer caller_thread(gpointer data) {
@@ -113,7 +112,7 @@ static gpointer caller_thread(gpointer data) {
       worker_settle(worker);
     end_threads(worker);
   } else {
-    /* One of the helpers may have been started. */
+    /* One of the other two threads may have been started. */
     give_order(worker, WORKER_ORDER_CANCEL);
   }
   worker_forget_ends(worker);
@@ -123,7 +122,7 @@ static gpointer caller_thread(gpointer data) {
 
 /* --- the main thread's side --- */
 
-/* Nothing was begun: it waits in the queue, and tries again. Takes `error`. */
+/* Nothing was started: the job waits in the queue and tries again. Takes `error`. */
 static void refuse_for_threads(Worker *worker, GError *error) {
   worker_post(worker, &(WorkerReport){.kind = WORKER_REFUSED,
                                       .cause = MIG_CAUSE_INTERNAL,

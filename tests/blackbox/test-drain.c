@@ -206,7 +206,7 @@ static void it_waits_for_an_unreachable_target(void **state) {
   follow = drain(bb, "b");
   await_count(&follow, "moving", 1);
   while (!(guest = json_object_get(follow.guests, "vm1")) || !json_object_get(guest, "message") ||
-         !strstr(text_of(guest, "message"), "looked at"))
+         !strstr(text_of(guest, "message"), "checked "))
     follow_next(&follow);
   /* These find out for all. */
   assert_in_range(number_of(follow.status, "moving"), 1, 2);

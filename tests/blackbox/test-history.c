@@ -240,7 +240,7 @@ static void a_damaged_history_is_set_aside_and_the_job_goes_on(void **state) {
   assert_int_equal(count_samples(get_history(bb, id)), 0);
   assert_text(get_history(bb, id), "job.phase", "succeeded");
   assert_true(g_file_get_contents(bb->log, &log, NULL, NULL));
-  assert_non_null(strstr(log, "its report will lack it"));
+  assert_non_null(strstr(log, "its report will be incomplete"));
 }
 
 static void histories_without_a_job_are_removed_on_startup(void **state) {

@@ -56,10 +56,10 @@ static const struct Told {
   bool target; /* whose libvirtd it is */
   bool ends;   /* the job, as soon as it is answered */
 } told[] = {
-    {"hung job statistics are reported", "job_stats", nothing, "the numbers of the migration", false},
-    {"a hung abort is reported", "abort_job", its_abort_is_asked_for, "to abort the migration", false, true},
+    {"hung job statistics are reported", "job_stats", nothing, "reading the migration's statistics", false},
+    {"a hung abort is reported", "abort_job", its_abort_is_asked_for, "aborting the migration", false, true},
     {"a target that does not answer is reported", "b.domain_status", its_outcome_is_open,
-     "how the domain stands", true, true},
+     "reading the domain's state", true, true},
 };
 
 static char *show(Bb *bb) {
@@ -141,7 +141,7 @@ static void a_hung_call_outlives_its_job_in_the_report(void **state) {
   job = bb_await_phase(bb, text_of(job, "id"), "aborted");
   assert_null(hanging_of(job));
   assert_text(json_array_get(hanging_of(await_node(client, true)), 0), "call",
-              "the numbers of the migration");
+              "reading the migration's statistics");
   bb_set_call(bb, "job_stats", NULL);
   await_node(client, false);
 }
@@ -158,7 +158,7 @@ static void a_hung_call_without_a_job_is_shown_to_those_who_may_read_jobs(void *
   bb_set_call(bb, "domain_facts", json_pack("{sb}", "hang", 1));
   client_send(starter, "Start", bb_start_parameters(bb, "vm1"), 0);
   call = json_array_get(hanging_of(await_node(client, true)), 0);
-  assert_text(call, "call", "what the domain is");
+  assert_text(call, "call", "looking up the domain");
   assert_text(call, "domain", "vm1");
   if (geteuid() == 0 && nobody)
     assert_null(hanging_of(

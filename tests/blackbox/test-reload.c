@@ -75,10 +75,10 @@ static const struct Bad {
   const char *line;
   const char *said;
 } bads[] = {
-    {"an unknown key", "MaxOutgoin=4\n", ": there is no MaxOutgoin= in [Agent]"},
+    {"an unknown key", "MaxOutgoin=4\n", ": unknown key MaxOutgoin= in [Agent]"},
     {"an invalid value", "MaxOutgoing=many\n",
      ": MaxOutgoing= takes a whole number from 1 to 1000, not \"many\""},
-    {"an unknown section", "[Agnet]\n", ": there is no section [Agnet]"},
+    {"an unknown section", "[Agnet]\n", ": unknown section [Agnet]"},
     {"goals that exclude each other", "[Policy x]\nAllowPostCopy=yes\nTunnelled=yes\n",
      ": [Policy x]: post-copy requests pages"},
 };

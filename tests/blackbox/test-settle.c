@@ -394,8 +394,8 @@ static const struct Way {
   const char *name;
   const char *by, *event;
 } ways[] = {
-    {"complete by pause", "pause", "pause: refused: the guest does not run"},
-    {"complete by post-copy", "post_copy", "start_post_copy: refused: the guest does not run"},
+    {"complete by pause", "pause", "pause: refused: the guest is not running"},
+    {"complete by post-copy", "post_copy", "start_post_copy: refused: the guest is not running"},
 };
 
 static void complete_does_not_claim_a_guest_paused_by_its_owner(void **state) {

@@ -94,7 +94,7 @@ static void without_an_essential_thread_it_does_not_start_and_says_so(void **sta
     if (try_start(bb, threads, &said))
       break;
     refused++;
-    assert_non_null(strstr(said, "cannot be started"));
+    assert_non_null(strstr(said, "cannot start"));
     assert_true(threads < 20);
   }
   assert_true(refused >= 2); /* the store's, the hypervisor's; without histories it serves */

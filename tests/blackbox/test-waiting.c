@@ -85,7 +85,7 @@ static const Row rows[] = {
      target_goes_away,
      NULL,
      1,
-     {"waiting for  TARGET_UNREACHABLE: ", "again in ", "held since   20",
+     {"waiting for  TARGET_UNREACHABLE: ", "next check in ", "held since   20",
       "queue        position 1, waiting since 20", ", times out at 20"},
      {"pending", "#1 TARGET_UNREACHABLE until "},
      target_comes_back},

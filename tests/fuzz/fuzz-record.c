@@ -74,7 +74,7 @@ static void forget_revision(json_t *record) {
 }
 
 static void try_views(const Job *job) {
-  static const JobContext context = {.pending_reason = "NEXT", .pending_message = "it is its turn"};
+  static const JobContext context = {.pending_reason = "NEXT", .pending_message = "next in the queue"};
   static VarlinkInterface *interface;
   json_t *reply = json_pack("{so}", "job", job_to_json(job, &context, JOB_DETAIL_FULL));
   json_t *summary = job_to_summary(job, &context);

@@ -170,6 +170,6 @@ class Owner:
             options.append("--copy-storage-all")
         if not self.book.do(here, "migrate", *options, GUEST, uri(to), to=to, timeout=MIGRATE_S):
             # A guest that writes faster than that never arrives: he gives up. The migration outlives its virsh, so he aborts it.
-            ours = any(hop.target == to and not hop.is_final() and not hop.tells("nothing was begun") for hop in self.journey.hops)
+            ours = any(hop.target == to and not hop.is_final() and not hop.tells("nothing was started") for hop in self.journey.hops)
             if to in self.lab.watcher.nodes_now() and "no answer" in self.book.acts[-1].said and not ours:
                 self.book.do(here, "domjobabort", GUEST)

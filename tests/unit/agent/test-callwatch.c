@@ -155,10 +155,10 @@ static const struct Row {
   uint64_t good_ms, late_ms; /* not late yet; late. 0: never */
   const char *what, *about;
 } rows[] = {
-    {"numbers are answered at once", read_numbers, 4000, 6000, "the numbers of the migration", UUID},
+    {"numbers are answered at once", read_numbers, 4000, 6000, "reading the migration's statistics", UUID},
     {"a migration may take for ever", migrate, UINT64_C(1000000000), 0, NULL, NULL},
-    {"a probe takes as long as it was asked to", probe, 24000, 26000, "what the guest dirties", UUID},
-    {"a connection may take its timeout", connect_slowly, 64000, 66000, "to be connected to", NULL},
+    {"a probe takes as long as it was asked to", probe, 24000, 26000, "measuring the dirty rate", UUID},
+    {"a connection may take its timeout", connect_slowly, 64000, 66000, "opening the connection", NULL},
 };
 
 static void call_is_late(void **state) {

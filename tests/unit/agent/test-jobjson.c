@@ -119,7 +119,7 @@ static void assert_same_json(json_t *a, json_t *b) {
 
 static void the_drain_of_a_job_is_kept_and_told(void **state) {
   g_autoptr(Job) job = full_job(MIG_PHASE_PENDING);
-  const JobContext context = {.pending_reason = "NEXT", .pending_message = "it is its turn"};
+  const JobContext context = {.pending_reason = "NEXT", .pending_message = "next in the queue"};
   g_autoptr(Job) back = NULL;
   json_t *record, *told;
 
@@ -283,23 +283,24 @@ typedef struct Damage {
   "\"id\":\"0123456789abcdef0123456789abcdef\""
 
 static const Damage damages[] = {
-    {"an empty object", "{}", "lacks a format"},
-    {"no object", "[]", "lacks a format"},
-    {"no format", "{\"job\":{" GOOD "}}", "lacks a format"},
+    {"an empty object", "{}", "missing or invalid format"},
+    {"no object", "[]", "missing or invalid format"},
+    {"no format", "{\"job\":{" GOOD "}}", "missing or invalid format"},
     {"a newer format", "{\"format\":3,\"job\":{" GOOD "}}", "newer handoffd"},
-    {"a format of before the first", "{\"format\":0,\"job\":{" GOOD "}}", "lacks a format"},
-    {"no id", "{\"format\":1,\"job\":{\"phase\":\"pending\"}}", "an id"},
-    {"a short id", "{\"format\":1,\"job\":{\"phase\":\"pending\",\"id\":\"12\"}}", "an id"},
+    {"a format of before the first", "{\"format\":0,\"job\":{" GOOD "}}", "missing or invalid format"},
+    {"no id", "{\"format\":1,\"job\":{\"phase\":\"pending\"}}", "id or phase"},
+    {"a short id", "{\"format\":1,\"job\":{\"phase\":\"pending\",\"id\":\"12\"}}", "id or phase"},
     {"an unknown phase",
-     "{\"format\":1,\"job\":{\"phase\":\"lost\",\"id\":\"0123456789abcdef0123456789abcdef\"}}", "a phase"},
+     "{\"format\":1,\"job\":{\"phase\":\"lost\",\"id\":\"0123456789abcdef0123456789abcdef\"}}",
+     "id or phase"},
     {"no domain",
      "{\"format\":1,\"job\":{\"phase\":\"pending\",\"id\":\"0123456789abcdef0123456789abcdef\","
      "\"target\":{\"libvirt_uri\":\"c\"}}}",
-     "its domain"},
+     "domain or target"},
     {"no target",
      "{\"format\":1,\"job\":{\"phase\":\"pending\",\"id\":\"0123456789abcdef0123456789abcdef\","
      "\"domain\":{\"name\":\"a\",\"uuid\":\"b\"}}}",
-     "its target"},
+     "domain or target"},
     {"a policy that cannot be", "{\"format\":1,\"job\":{" GOOD ",\"policy\":{\"max_throttle_pct\":0}}}",
      "max_throttle_pct"},
     {"a policy key of a newer agent", "{\"format\":1,\"job\":{" GOOD ",\"policy\":{\"warp\":1}}}", "warp"},

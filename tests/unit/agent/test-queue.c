@@ -92,7 +92,7 @@ static void the_limit_of_the_node_is_told(void **state) {
   Job *one = push(fixture, NULL, "test:///b"), *two = push(fixture, NULL, "test:///c");
   Job *three = push(fixture, "d", "test:///d");
 
-  assert_reason(fixture, three, NOW_MS, "NEXT", "its turn");
+  assert_reason(fixture, three, NOW_MS, "NEXT", "next in the queue");
   assert_turn(fixture, NOW_MS, MIG_TURN_START, one);
   assert_turn(fixture, NOW_MS, MIG_TURN_START, two);
   assert_turn(fixture, NOW_MS, MIG_TURN_NONE, NULL);
@@ -155,13 +155,13 @@ static void a_target_that_is_away_is_told_to_all_that_go_there(void **state) {
   assert_turn(fixture, NOW_MS, MIG_TURN_START, one);
   hold(fixture, one, MIG_HOLD_TARGET, "no route to b", NOW_MS);
   assert_reason(fixture, two, NOW_MS + 200, "TARGET_UNREACHABLE",
-                "no route to b (looked at 1 time; again in 1 s)");
+                "no route to b (checked 1 time; next check in 1 s)");
   assert_reason(fixture, other, NOW_MS, "NEXT", "");
   assert_turn(fixture, NOW_MS + MIG_RETRY_MIN_MS, MIG_TURN_START, other);
   assert_turn(fixture, NOW_MS + MIG_RETRY_MIN_MS, MIG_TURN_PROBE, one);
   hold(fixture, one, MIG_HOLD_TARGET, "still none", NOW_MS + MIG_RETRY_MIN_MS);
   assert_reason(fixture, two, NOW_MS + MIG_RETRY_MIN_MS, "TARGET_UNREACHABLE",
-                "still none (looked at 2 times; again in 2 s)");
+                "still none (checked 2 times; next check in 2 s)");
 
   /* It is back: nothing of it is told any more. */
   assert_turn(fixture, NOW_MS + 10000, MIG_TURN_PROBE, one);

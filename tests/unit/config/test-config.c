@@ -96,10 +96,10 @@ static const struct Line {
     {"no newline at the end", "[Agent]\nMaxOutgoing=3", NULL},
     {"other capitals", "[agent]\nmaxoutgoing=3\n", NULL},
     {"an unknown key", "[Agent]\n\nMaxOutgoin=3\n",
-     "handoffd.conf:3: there is no MaxOutgoin= in [Agent]: it has MaxOutgoing=, "},
+     "handoffd.conf:3: unknown key MaxOutgoin= in [Agent]; known keys: MaxOutgoing=, "},
     {"a rate with its factor", "[Agent]\nLinkBandwidth=2G\n", NULL},
     {"a rate that is none", "[Agent]\nLinkBandwidth=fast\n",
-     "handoffd.conf:2: LinkBandwidth= takes bytes a second, such as 100M or 1G"},
+     "handoffd.conf:2: LinkBandwidth= takes bytes per second, such as 100M or 1G"},
     {"a number that is none", "[Agent]\nMaxOutgoing=many\n",
      "handoffd.conf:2: MaxOutgoing= takes a whole number from 1 to 1000, not \"many\""},
     {"a number out of range", "[Agent]\nMaxOutgoing=0\n",
@@ -112,67 +112,67 @@ static const struct Line {
      "handoffd.conf:2: KeepFinishedSec= takes whole seconds"},
     {"a word that is not one of three", "[Agent]\nPublicRead=some\n",
      "handoffd.conf:2: PublicRead= takes none, node or all, not \"some\""},
-    {"a group that cannot be", "[Agent]\nGroup=a b\n", "handoffd.conf:2: Group= takes the name of a group"},
+    {"a group that cannot be", "[Agent]\nGroup=a b\n", "handoffd.conf:2: Group= takes a group name"},
     {"a file for the metrics", "[Agent]\nMetricsFile=/run/handoffd/handoffd.prom\nMetricsInterval=5s\n",
      NULL},
     {"a file without a directory", "[Agent]\nMetricsFile=handoffd.prom\n",
-     "handoffd.conf:2: MetricsFile= takes an absolute path of a file, not \"handoffd.prom\""},
+     "handoffd.conf:2: MetricsFile= takes the absolute path of a file, not \"handoffd.prom\""},
     {"a directory for a file", "[Agent]\nMetricsFile=/run/handoffd/\n",
-     "handoffd.conf:2: MetricsFile= takes an absolute path of a file"},
+     "handoffd.conf:2: MetricsFile= takes the absolute path of a file"},
     {"an unknown section, once", "[Agnet]\nMaxOutgoing=3\nMaxJobs=4\n",
-     "handoffd.conf:1: there is no section [Agnet], it is skipped"},
+     "handoffd.conf:1: unknown section [Agnet], skipped"},
     {"an allowed network that is none", "[Agent]\nAllowTargets=10.0.0.1/8\n",
      "handoffd.conf:2: AllowTargets= takes names of [Target]s, URIs such as"},
     {"an allowed name that there is not",
      "[Agent]\nAllowTargets=b, c\n[Target b]\nLibvirtURI=qemu:///system\n",
-     "[Agent]: AllowTargets= names c, and there is no such [Target]"},
+     "[Agent]: AllowTargets= names c, but there is no such [Target]"},
     {"allowed names by a pattern", "[Agent]\nAllowTargets=* node-?\n", NULL},
     {"a target without a name", "[Target]\nLibvirtURI=qemu:///system\n",
-     "handoffd.conf:1: there is no section [Target], it is skipped"},
-    {"an agent with a name", "[Agent one]\n", "handoffd.conf:1: there is no section [Agent one]"},
+     "handoffd.conf:1: unknown section [Target], skipped"},
+    {"an agent with a name", "[Agent one]\n", "handoffd.conf:1: unknown section [Agent one], skipped"},
     {"a target named like a URI", "[Target qemu+tcp://x/system]\n",
-     "handoffd.conf:1: the name of a target cannot be a URI"},
-    {"a section without its bracket", "[Agent\nMaxOutgoing=3\n",
-     "handoffd.conf:1: a section needs its closing bracket"},
+     "handoffd.conf:1: a target's name cannot be a URI"},
+    {"a section without its bracket", "[Agent\nMaxOutgoing=3\n", "handoffd.conf:1: missing closing bracket"},
     {"keys before any section, once", "MaxOutgoing=3\nMaxJobs=4\n",
-     "handoffd.conf:1: keys belong into a section"},
-    {"a line without an equals sign", "[Agent]\nMaxOutgoing 3\n", "handoffd.conf:2: a line is Key=Value"},
-    {"a line with nothing before it", "[Agent]\n=3\n", "handoffd.conf:2: a line is Key=Value"},
-    {"a line that is not text", "[Agent]\n\xff\xfe=3\n", "handoffd.conf:2: this line is not text"},
+     "handoffd.conf:1: keys before the first section"},
+    {"a line without an equals sign", "[Agent]\nMaxOutgoing 3\n", "handoffd.conf:2: expected Key=Value"},
+    {"a line with nothing before it", "[Agent]\n=3\n", "handoffd.conf:2: expected Key=Value"},
+    {"a line that is not text", "[Agent]\n\xff\xfe=3\n", "handoffd.conf:2: this line is not valid text"},
     {"a target without a URI", "\n[Target b]\nMigrateURI=tcp://x\n",
-     "handoffd.conf:2: [Target b] has no LibvirtURI=, and is left out"},
+     "handoffd.conf:2: [Target b] has no LibvirtURI=; ignored"},
     {"a target with a host for a URI", "[Target b]\nLibvirtURI=qemu:///system\nMigrateURI=10.0.0.2\n",
      "handoffd.conf:3: MigrateURI= takes a URI such as tcp://ADDRESS, not \"10.0.0.2\""},
     {"an unknown key of a target", "[Target b]\nLibvirtURI=qemu:///system\nURI=x\n",
-     "handoffd.conf:3: there is no URI= in a [Target NAME]: it has LibvirtURI=, MigrateURI=, MaxOutgoing=, "
+     "handoffd.conf:3: unknown key URI= in a [Target NAME]; known keys: LibvirtURI=, MigrateURI=, "
+     "MaxOutgoing=, "
      "LinkBandwidth="},
     {"a limit of a target that is none", "[Target b]\nLibvirtURI=qemu:///system\nMaxOutgoing=some\n",
      "handoffd.conf:3: MaxOutgoing= takes a whole number from 0 to 1000, not \"some\""},
     {"an unknown key of a policy", "[Policy]\nMaxDown=3\n",
-     "handoffd.conf:2: there is no MaxDown= in a [Policy]: it has MaxDowntime=, MaxPause=, AllowPostCopy=, "},
+     "handoffd.conf:2: unknown key MaxDown= in a [Policy]; known keys: MaxDowntime=, MaxPause=, "
+     "AllowPostCopy=, "},
     {"a bad value of a policy", "[Policy gold]\nMaxDowntime=soon\n",
      "handoffd.conf:2: max_downtime_ms takes a whole number from 1 to 2000000 ms"},
     {"a condition that cannot be", "[Policy gold]\nMatch=nme=web*\n",
      "handoffd.conf:2: Match= takes name=PATTERN, title=PATTERN, memory>=SIZE (or <=, >, <; with K, M, G or "
      "T) "
-     "or metadata={NAMESPACE}ELEMENT[/CHILD][@ATTRIBUTE][=PATTERN], not \"nme=web*\"; until that is mended "
-     "the "
-     "policy is for no domain by itself"},
+     "or metadata={NAMESPACE}ELEMENT[/CHILD][@ATTRIBUTE][=PATTERN], not \"nme=web*\"; until this is "
+     "corrected the policy matches no domain"},
     {"a condition on the node's default", "[Policy]\nMatch=name=web*\n",
-     "handoffd.conf:2: Match= belongs into a [Policy NAME]"},
+     "handoffd.conf:2: Match= belongs in a [Policy NAME]"},
     {"keys that exclude each other on any host", "\n[Policy gold]\nAllowPostCopy=yes\nTunnelled=yes\n",
      "handoffd.conf:2: [Policy gold]: post-copy requests pages over a return path"},
     {"no bandwidth for the deadline", "[Agent]\nMaxBandwidth=7000000\n",
-     "[Agent]: a GiB takes 153 s with MaxBandwidth=, and CompletionTimeoutPerGiB= has a move aborted after "
-     "150 s"},
+     "[Agent]: MaxBandwidth= transfers a GiB in 153 s, but CompletionTimeoutPerGiB= aborts a migration after "
+     "150 s per GiB"},
     {"just enough of it", "[Agent]\nMaxBandwidth=7158278\n", NULL},
     {"a deadline that is given the time",
      "[Agent]\nMaxBandwidth=7000000\n[Policy]\nCompletionTimeoutPerGiB=154\n", NULL},
     {"no deadline at all", "[Agent]\nMaxBandwidth=1\n[Policy]\nCompletionTimeoutPerGiB=0\n", NULL},
     {"a policy without the time",
      "[Agent]\nMaxBandwidth=8000000\n[Policy gold]\nMaxPause=1s\n[Policy rash]\nCompletionTimeoutPerGiB=9\n",
-     "handoffd.conf:5: a GiB takes 134 s with MaxBandwidth=, and CompletionTimeoutPerGiB= has a move aborted "
-     "after 9 s"},
+     "handoffd.conf:5: MaxBandwidth= transfers a GiB in 134 s, but CompletionTimeoutPerGiB= aborts a "
+     "migration after 9 s per GiB"},
     {"keys that a newer QEMU takes together", "[Policy gold]\nAllowPostCopy=yes\nParallelConnections=2\n",
      NULL},
 };
@@ -383,7 +383,7 @@ static void a_null_byte_costs_its_line_only(void **state) {
   Place place;
   place_make(&place);
   g_autofree char *path = put(place.etc, "handoffd.conf", text, sizeof(text) - 1);
-  g_autofree char *warning = g_strdup_printf("%s:2: this line is not text, and is skipped", path);
+  g_autofree char *warning = g_strdup_printf("%s:2: this line is not valid text; skipped", path);
   g_autoptr(Config) config = load(&place);
   assert_int_equal(config->max_outgoing, 3);
   assert_int_equal(config->warnings->len, 1);
