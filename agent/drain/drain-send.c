@@ -69,7 +69,7 @@ static void check_again(Drain *drain, DrainGuest *guest, char *message, uint64_t
 }
 
 void drain_note_job_over(Drain *drain, DrainGuest *guest, const Job *job) {
-  bool runs_here = g_strcmp0(job->running_at, "source") == 0;
+  bool runs_here = job->running_at == JOB_AT_SOURCE;
   size_t target = target_of(drain, job);
   MigDrainNext next;
 
@@ -240,20 +240,20 @@ static void on_accepted(Job *job, const GError *error, gpointer user_data) {
 }
 
 static Job *make_job(const Drain *drain, const DrainGuest *guest, const DrainTarget *target) {
-  Job *job = job_new();
+  Job *job = job_new_for(&(JobRequest){
+      .caller = drain->caller,
+      .domain_name = guest->name,
+      .domain_uuid = guest->uuid,
+      .memory_bytes = guest->memory_bytes,
+      .target_name = target->name,
+      .target_uri = target->uri,
+      .migrate_uri = target->migrate_uri,
+      .goals = &guest->goals,
+      .policy_name = drain->asked.policy_name,
+      .policy_matched = guest->policy_matched,
+  });
 
   job->drain_id = g_strdup(drain->id);
-  job->caller = caller_copy(drain->caller);
-  job->domain_name = job_copy_text(guest->name);
-  g_strlcpy(job->domain_uuid, guest->uuid, sizeof job->domain_uuid);
-  job->memory_bytes = guest->memory_bytes;
-  job->target_name = g_strdup(target->name);
-  job->target_uri = g_strdup(target->uri);
-  job->migrate_uri = g_strdup(target->migrate_uri);
-  job->policy = guest->goals.policy;
-  memcpy(job->policy_sources, guest->goals.sources, sizeof job->policy_sources);
-  job->policy_name = g_strdup(drain->asked.policy_name);
-  job->policy_matched = g_strdup(guest->policy_matched);
   return job;
 }
 

@@ -15,18 +15,15 @@
 #include "agent/drain/drain-private.h"
 
 #include "agent/base/clock.h"
+#include "agent/base/id.h"
 #include "agent/job/log.h"
 
 #include <string.h>
 
 Drain *drain_new(Drains *drains) {
   Drain *drain = g_new0(Drain, 1);
-  g_autofree char *uuid = g_uuid_string_random();
-  char *to = drain->id;
 
-  for (const char *from = uuid; *from; from++)
-    if (*from != '-')
-      *to++ = *from;
+  id_make(drain->id);
   drain->drains = drains;
   drain->started_usec = g_get_real_time();
   drain->targets = g_ptr_array_new();

@@ -5,6 +5,7 @@
 #include "agent/base/clock.h"
 #include "agent/job/history.h"
 #include "libmigrate/core/plain.h"
+#include "libmigrate/core/table.h"
 
 #include <gio/gio.h>
 #include <string.h>
@@ -29,20 +30,48 @@ static void job_finding_free(gpointer data) {
 
 Job *job_new(void) {
   Job *job = g_new0(Job, 1);
-  g_autofree char *uuid = g_uuid_string_random();
-  size_t n = 0;
 
-  for (const char *p = uuid; *p && n < JOB_ID_SIZE - 1; p++)
-    if (*p != '-')
-      job->id[n++] = *p;
+  id_make(job->id);
   job->phase = MIG_PHASE_PENDING;
   job->created_usec = g_get_real_time();
   job->pending_since_usec = job->created_usec;
   job->pending_since_ms = clock_now_ms();
-  job->running_at = "unknown";
   job->events = g_ptr_array_new_with_free_func(job_event_free);
   mig_policy_init(&job->policy);
   return job;
+}
+
+Job *job_new_for(const JobRequest *request) {
+  Job *job = job_new();
+
+  job->caller = caller_copy(request->caller);
+  job->domain_name = job_copy_text(request->domain_name);
+  g_strlcpy(job->domain_uuid, request->domain_uuid, sizeof job->domain_uuid);
+  job->memory_bytes = request->memory_bytes;
+  job->target_name = g_strdup(request->target_name);
+  job->target_uri = g_strdup(request->target_uri);
+  job->migrate_uri = g_strdup(request->migrate_uri);
+  job->policy = request->goals->policy;
+  memcpy(job->policy_sources, request->goals->sources, sizeof job->policy_sources);
+  job->policy_name = g_strdup(request->policy_name);
+  job->policy_matched = g_strdup(request->policy_matched);
+  return job;
+}
+
+static const char *const where_names[] = {
+    [JOB_AT_UNKNOWN] = "unknown",
+    [JOB_AT_SOURCE] = "source",
+    [JOB_AT_TARGET] = "target",
+    [JOB_AT_NONE] = "none",
+};
+TABLE_COVERS(where_names, JOB_WHERE_COUNT);
+
+const char *job_where_name(JobWhere where) {
+  return table_name(where_names, JOB_WHERE_COUNT, (int)where);
+}
+
+int job_where_from_name(const char *name) {
+  return table_find(where_names, JOB_WHERE_COUNT, name);
 }
 
 void job_free(Job *job) {

@@ -2,6 +2,7 @@
 /* One migration: what was requested, where it is, what happened to it. Plain state; no behaviour. */
 #pragma once
 
+#include "agent/base/id.h"
 #include "agent/config/goals.h"
 #include "agent/job/caller.h"
 #include "agent/job/joblease.h"
@@ -15,7 +16,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#define JOB_ID_SIZE    33
+#define JOB_ID_SIZE    ID_SIZE
 #define JOB_EVENTS_MAX 256
 
 /* What a job may hold, in bytes: see job_check_limits(). */
@@ -64,6 +65,15 @@ typedef struct JobFinding {
   char *seen;
   char *remedy;
 } JobFinding;
+
+/* Where the guest is, as far as a job that ended knows. */
+typedef enum JobWhere { JOB_AT_UNKNOWN, JOB_AT_SOURCE, JOB_AT_TARGET, JOB_AT_NONE, JOB_WHERE_COUNT } JobWhere;
+
+/* As in the interface's RunningAt; NULL out of range. */
+const char *job_where_name(JobWhere where);
+
+/* MIG_ENUM_UNKNOWN: none of them. */
+int job_where_from_name(const char *name);
 
 typedef struct Job Job;
 
@@ -132,7 +142,7 @@ struct Job {
   uint64_t transferred_bytes;
   uint64_t link_bytes_per_s;  /* throughput that the link showed; 0: unknown */
   uint64_t share_bytes_per_s; /* current or last share of MaxBandwidth=; 0: limited only by the link */
-  const char *running_at;     /* static: source, target, none, unknown */
+  JobWhere running_at;
   char *evidence;
 
   GPtrArray *events; /* JobEvent, oldest first, at most JOB_EVENTS_MAX */
@@ -154,6 +164,21 @@ struct Job {
 
 /* A new pending job with a fresh id. */
 Job *job_new(void);
+
+/* What a request makes a job of. All is copied. */
+typedef struct JobRequest {
+  const Caller *caller;
+  const char *domain_name, *domain_uuid;
+  uint64_t memory_bytes;
+  const char *target_name; /* or NULL */
+  const char *target_uri;
+  const char *migrate_uri; /* or NULL */
+  const Goals *goals;
+  const char *policy_name;    /* that was asked for, or NULL */
+  const char *policy_matched; /* that the domain was chosen by, or NULL */
+} JobRequest;
+
+Job *job_new_for(const JobRequest *request);
 void job_free(Job *job);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Job, job_free)
 

@@ -230,7 +230,7 @@ static json_t *result_to_json(const Job *job) {
   jobjson_set_count_if(object, job->have_total_time, "total_time_ms", job->total_time_ms);
   jobjson_set_count_if(object, job->have_downtime, "downtime_ms", job->downtime_ms);
   jobjson_set_count_if(object, job->have_transferred, "transferred_bytes", job->transferred_bytes);
-  jobjson_set_string(object, "running_at", job->running_at);
+  jobjson_set_string(object, "running_at", job_where_name(job->running_at));
   jobjson_set_string(object, "evidence", job->evidence ? job->evidence : "");
   return object;
 }

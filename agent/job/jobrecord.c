@@ -188,16 +188,14 @@ static void read_findings(Job *job, json_t *array) {
 }
 
 static void read_result(Job *job, json_t *object) {
-  static const char *const places[] = {"source", "target", "none"};
-  const char *running_at = json_string_value(json_object_get(object, "running_at"));
+  int where = job_where_from_name(json_string_value(json_object_get(object, "running_at")));
 
   job->have_total_time = get_count_if(object, "total_time_ms", &job->total_time_ms);
   job->have_downtime = get_count_if(object, "downtime_ms", &job->downtime_ms);
   job->have_transferred = get_count_if(object, "transferred_bytes", &job->transferred_bytes);
   job->evidence = get_text(object, "evidence");
-  for (size_t i = 0; i < G_N_ELEMENTS(places); i++)
-    if (g_strcmp0(running_at, places[i]) == 0)
-      job->running_at = places[i];
+  if (where != MIG_ENUM_UNKNOWN)
+    job->running_at = (JobWhere)where;
 }
 
 static void read_progress(Job *job, json_t *object) {

@@ -108,7 +108,7 @@ static void send_job(const Job *job, const Caller *caller, int priority, const c
       {NAMES_FIELD_STAGE, mig_stage_name(job->stage)},
       {NAMES_FIELD_CAUSE, job->failure.cause == MIG_CAUSE_NONE ? NULL : mig_cause_name(job->failure.cause)},
       {NAMES_FIELD_EVIDENCE, job->evidence},
-      {NAMES_FIELD_RUNNING_AT, job_is_final(job) ? job->running_at : NULL},
+      {NAMES_FIELD_RUNNING_AT, job_is_final(job) ? job_where_name(job->running_at) : NULL},
       {NAMES_FIELD_TOTAL_TIME_MS, total_time},
       {NAMES_FIELD_DOWNTIME_MS, downtime},
       {NAMES_FIELD_TRANSFERRED_BYTES, transferred},

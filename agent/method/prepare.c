@@ -183,21 +183,22 @@ static void plan_images(Job *job, const Survey *survey) {
 }
 
 static Job *make_job(Prepare *prepare, const MigDomainFacts *domain, const Goals *goals) {
-  Job *job = job_new();
+  g_autofree char *uri = incoming_uri(prepare->methods->mover);
+  Job *job = job_new_for(&(JobRequest){
+      .caller = prepare->caller,
+      .domain_name = domain->name,
+      .domain_uuid = domain->uuid,
+      .memory_bytes = domain->memory_bytes,
+      .target_uri = uri,
+      .migrate_uri = prepare->methods->config->incoming_migrate_uri,
+      .goals = goals,
+      .policy_name = prepare->asked.policy_name,
+      .policy_matched = goals->matched ? goals->matched->name : NULL,
+  });
 
   job->direction = MIG_DIRECTION_INCOMING;
-  job->caller = caller_copy(prepare->caller);
   job->request_key = g_strdup(prepare->key.key);
   job->request_digest = g_strdup(prepare->key.digest);
-  job->domain_name = job_copy_text(domain->name);
-  g_strlcpy(job->domain_uuid, domain->uuid, sizeof job->domain_uuid);
-  job->memory_bytes = domain->memory_bytes;
-  job->target_uri = incoming_uri(prepare->methods->mover);
-  job->migrate_uri = g_strdup(prepare->methods->config->incoming_migrate_uri);
-  job->policy = goals->policy;
-  memcpy(job->policy_sources, goals->sources, sizeof job->policy_sources);
-  job->policy_name = g_strdup(prepare->asked.policy_name);
-  job->policy_matched = g_strdup(goals->matched ? goals->matched->name : NULL);
   job->lease = job_lease_new();
   job->lease->leased = true;
   job->lease->source = g_strdup(prepare->source);

@@ -81,22 +81,22 @@ static void on_accepted(Job *job, const GError *error, gpointer user_data) {
     request_reply(start->methods->requests, start->call, job, true);
 }
 
-static Job *make_job(Start *start, const MigDomainFacts *facts, const Goals *goals) {
-  Job *job = job_new();
+static Job *make_job(const Start *start, const MigDomainFacts *facts, const Goals *goals) {
+  Job *job = job_new_for(&(JobRequest){
+      .caller = start->caller,
+      .domain_name = facts->name,
+      .domain_uuid = facts->uuid,
+      .memory_bytes = facts->memory_bytes,
+      .target_name = start->target_name,
+      .target_uri = start->target_uri,
+      .migrate_uri = start->migrate_uri,
+      .goals = goals,
+      .policy_name = start->asked.policy_name,
+      .policy_matched = goals->matched ? goals->matched->name : NULL,
+  });
 
-  job->caller = g_steal_pointer(&start->caller);
   job->request_key = g_strdup(start->key.key);
   job->request_digest = g_strdup(start->key.digest);
-  job->domain_name = job_copy_text(facts->name);
-  g_strlcpy(job->domain_uuid, facts->uuid, sizeof job->domain_uuid);
-  job->memory_bytes = facts->memory_bytes;
-  job->target_name = g_strdup(start->target_name);
-  job->target_uri = g_strdup(start->target_uri);
-  job->migrate_uri = g_strdup(start->migrate_uri);
-  job->policy = goals->policy;
-  memcpy(job->policy_sources, goals->sources, sizeof job->policy_sources);
-  job->policy_name = g_strdup(start->asked.policy_name);
-  job->policy_matched = g_strdup(goals->matched ? goals->matched->name : NULL);
   return job;
 }
 

@@ -37,18 +37,18 @@ static void log_end(const Job *job) {
             mig_cause_name(job->failure.cause), job->failure.message);
 }
 
-void finish_job(Mover *mover, Job *job, MigPhase phase, const char *running_at, char *evidence) {
+void finish_job(Mover *mover, Job *job, MigPhase phase, JobWhere running_at, char *evidence) {
   g_autofree char *message = NULL;
 
   job_set_evidence(job, evidence);
   job->running_at = running_at;
   if (phase == MIG_PHASE_SUCCEEDED) {
     job->percent = 100;
-    message = g_strdup_printf("%s (%s)",
-                              strcmp(running_at, "target") == 0
-                                  ? "runs at the target"
-                                  : "it migrated to the target and is no longer there",
-                              evidence);
+    message =
+        g_strdup_printf("%s (%s)",
+                        running_at == JOB_AT_TARGET ? "runs at the target"
+                                                    : "it migrated to the target and is no longer there",
+                        evidence);
   } else {
     message = g_strdup_printf("%s: %s", mig_cause_name(job->failure.cause), job->failure.message);
   }
@@ -83,6 +83,6 @@ MigPhase finish_phase_of_cause(MigCause cause) {
 void finish_unmoved(Mover *mover, Job *job) {
   /* If the checks found it not running, do not claim that it runs here. */
   finish_job(mover, job, finish_phase_of_cause(job->failure.cause),
-             job->failure.cause == MIG_CAUSE_DOMAIN_NOT_RUNNING ? "unknown" : "source",
+             job->failure.cause == MIG_CAUSE_DOMAIN_NOT_RUNNING ? JOB_AT_UNKNOWN : JOB_AT_SOURCE,
              g_strdup("the migration was not started"));
 }

@@ -101,34 +101,34 @@ static void note_stage(Job *job, MigStage stage) {
 static const struct {
   MigCause cause;
   MigPhase phase;
-  const char *running_at;
+  JobWhere running_at;
   const char *message;
   const char *unwatched; /* the message after a gap in the watch; NULL: the same */
 } ends[] = {
-    [MIG_SLOT_OPEN] = {MIG_CAUSE_INTERNAL, MIG_PHASE_FAILED, "unknown", "it has not ended", NULL},
-    [MIG_SLOT_ARRIVED] = {MIG_CAUSE_NONE, MIG_PHASE_SUCCEEDED, "target", "", NULL},
-    [MIG_SLOT_CANCELLED] = {MIG_CAUSE_CANCELLED_ELSEWHERE, MIG_PHASE_FAILED, "unknown",
+    [MIG_SLOT_OPEN] = {MIG_CAUSE_INTERNAL, MIG_PHASE_FAILED, JOB_AT_UNKNOWN, "it has not ended", NULL},
+    [MIG_SLOT_ARRIVED] = {MIG_CAUSE_NONE, MIG_PHASE_SUCCEEDED, JOB_AT_TARGET, "", NULL},
+    [MIG_SLOT_CANCELLED] = {MIG_CAUSE_CANCELLED_ELSEWHERE, MIG_PHASE_FAILED, JOB_AT_UNKNOWN,
                             "the source ended the migration, or lost it: the copy that had arrived here is "
                             "gone and never ran. The source's job says why",
                             NULL},
-    [MIG_SLOT_GONE] = {MIG_CAUSE_NOT_WATCHED, MIG_PHASE_FAILED, "unknown",
+    [MIG_SLOT_GONE] = {MIG_CAUSE_NOT_WATCHED, MIG_PHASE_FAILED, JOB_AT_UNKNOWN,
                        "the copy that had arrived here is gone, and the agent did not watch without a gap: "
                        "the guest may have run here and been shut off. Before you start it anywhere, check "
                        "the source's job and the guest's log here (/var/log/libvirt/qemu)",
                        NULL},
-    [MIG_SLOT_STOPPED] = {MIG_CAUSE_GUEST_STOPPED, MIG_PHASE_FAILED, "unknown",
+    [MIG_SLOT_STOPPED] = {MIG_CAUSE_GUEST_STOPPED, MIG_PHASE_FAILED, JOB_AT_UNKNOWN,
                           "the guest arrived here and no longer runs: before you start it anywhere, check "
                           "its log here and its source",
                           NULL},
     [MIG_SLOT_TAKEN] =
-        {MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET, MIG_PHASE_FAILED, "target",
+        {MIG_CAUSE_DOMAIN_EXISTS_AT_TARGET, MIG_PHASE_FAILED, JOB_AT_TARGET,
          "a domain with this UUID was started here, not by a migration, so no migration of it can arrive. "
          "Before anything else, find out which copy is the guest",
          "a domain with this UUID is alive here, and the agent did not watch without a gap: it may have "
          "arrived by migration or been started here. Before anything else, find out which copy is the guest"},
-    [MIG_SLOT_RELEASED] = {MIG_CAUSE_USER_ABORT, MIG_PHASE_ABORTED, "unknown", "its lease was released",
+    [MIG_SLOT_RELEASED] = {MIG_CAUSE_USER_ABORT, MIG_PHASE_ABORTED, JOB_AT_UNKNOWN, "its lease was released",
                            NULL},
-    [MIG_SLOT_EXPIRED] = {MIG_CAUSE_LEASE_EXPIRED, MIG_PHASE_ABORTED, "unknown",
+    [MIG_SLOT_EXPIRED] = {MIG_CAUSE_LEASE_EXPIRED, MIG_PHASE_ABORTED, JOB_AT_UNKNOWN,
                           "nothing arrived before the lease expired: prepare it again, with a longer lease "
                           "if needed (LeaseTimeout=, timeout_s)",
                           "the lease expired, and the guest does not run here now. The agent did not watch "

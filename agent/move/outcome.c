@@ -64,7 +64,7 @@ static void take_final_stats(JobRun *run, const WorkerReport *report) {
   job->transferred_bytes = final->transferred_bytes;
 }
 
-static void settle_moved(JobRun *run, const WorkerReport *report, const char *running_at) {
+static void settle_moved(JobRun *run, const WorkerReport *report, JobWhere running_at) {
   Job *job = run->job;
 
   if (job->failure.cause != MIG_CAUSE_NONE) {
@@ -113,13 +113,13 @@ static void settle_unmoved(JobRun *run, const WorkerReport *report) {
     job_note_failure(job, MIG_CAUSE_LIBVIRT_ERROR, NULL,
                      "the migration ended while the agent was not watching, and libvirt no longer reports "
                      "why: see libvirt's log");
-  finish_job(run->mover, job, finish_phase_of_cause(job->failure.cause), "source",
+  finish_job(run->mover, job, finish_phase_of_cause(job->failure.cause), JOB_AT_SOURCE,
              g_strdup(report->evidence));
 }
 
 static void settle_gone(JobRun *run, const WorkerReport *report) {
   job_note_failure(run->job, MIG_CAUSE_GUEST_STOPPED, run->error, "%s", report->evidence);
-  finish_job(run->mover, run->job, MIG_PHASE_FAILED, "none", g_strdup(report->evidence));
+  finish_job(run->mover, run->job, MIG_PHASE_FAILED, JOB_AT_NONE, g_strdup(report->evidence));
 }
 
 /* Nobody saw where it went. It may still be known that it had migrated to the target. */
@@ -128,7 +128,7 @@ static void settle_left(JobRun *run, const WorkerReport *report) {
   const MigSettleRecord *record = &job->record;
 
   if (record->seen_there || record->completed || record->told_it_ran) {
-    settle_moved(run, report, "unknown");
+    settle_moved(run, report, JOB_AT_UNKNOWN);
     return;
   }
   /* If libvirt refused the migration, the guest did not migrate. */
@@ -136,7 +136,7 @@ static void settle_left(JobRun *run, const WorkerReport *report) {
     job_note_failure(job, cause_of_migration(run->error), run->error, "%s", run->error->message);
   else
     job_note_failure(job, MIG_CAUSE_OUTCOME_UNKNOWN, run->error, "%s", report->evidence);
-  finish_job(run->mover, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
+  finish_job(run->mover, job, MIG_PHASE_FAILED, JOB_AT_UNKNOWN, g_strdup(report->evidence));
 }
 
 static void settle_split(JobRun *run, const WorkerReport *report) {
@@ -147,7 +147,7 @@ static void settle_split(JobRun *run, const WorkerReport *report) {
                    report->evidence);
   log_job(job, LOG_CRIT, NAMES_MESSAGE_JOB_SPLIT, "both ends have a live copy; the agent touched neither: %s",
           report->evidence);
-  finish_job(run->mover, job, MIG_PHASE_FAILED, "unknown", g_strdup(report->evidence));
+  finish_job(run->mover, job, MIG_PHASE_FAILED, JOB_AT_UNKNOWN, g_strdup(report->evidence));
 }
 
 /* Reports what is left behind; if that is a copy of the guest, with the command that removes it. */
@@ -167,7 +167,7 @@ void outcome_on_settled(JobRun *run, const WorkerReport *report) {
     tell_left(run, report);
   switch (report->verdict) {
   case MIG_VERDICT_SUCCEEDED:
-    settle_moved(run, report, "target");
+    settle_moved(run, report, JOB_AT_TARGET);
     return;
   case MIG_VERDICT_AT_SOURCE:
     settle_unmoved(run, report);

@@ -71,81 +71,63 @@ void worker_pause_ms(Worker *worker, unsigned ms) {
 }
 
 bool worker_is_completed(Worker *worker) {
-  bool completed;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  completed = worker->completed;
-  g_mutex_unlock(&worker->mutex);
-  return completed;
+  return worker->completed;
 }
 
 MigSettleRecord worker_get_record(Worker *worker) {
-  MigSettleRecord record;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  record = worker->record;
-  g_mutex_unlock(&worker->mutex);
-  return record;
+  return worker->record;
 }
 
 void worker_set_record(Worker *worker, const MigSettleRecord *record) {
-  g_mutex_lock(&worker->mutex);
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+
   worker->record = *record;
-  g_mutex_unlock(&worker->mutex);
 }
 
 bool worker_begin_pause(Worker *worker) {
-  bool may;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  may = worker->pausing = !worker->over;
-  g_mutex_unlock(&worker->mutex);
-  return may;
+  return worker->pausing = !worker->over;
 }
 
 void worker_end_pause(Worker *worker, bool paused, bool answered) {
-  g_mutex_lock(&worker->mutex);
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+
   worker->pausing = false;
   if (paused) {
     worker->record.paused_by_agent = true;
     worker->record.pause_answered = answered;
     worker->pauses++;
   }
-  g_mutex_unlock(&worker->mutex);
 }
 
 unsigned worker_count_pauses(Worker *worker) {
-  unsigned pauses;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  pauses = worker->pauses;
-  g_mutex_unlock(&worker->mutex);
-  return pauses;
+  return worker->pauses;
 }
 
 void worker_forget_pause(Worker *worker, unsigned pauses) {
-  g_mutex_lock(&worker->mutex);
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+
   if (!worker->pausing && worker->pauses == pauses)
     worker->record.paused_by_agent = worker->record.pause_answered = false;
-  g_mutex_unlock(&worker->mutex);
 }
 
 bool worker_end_steering(Worker *worker) {
-  bool over;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  over = worker->over = worker->over || !worker->pausing;
-  g_mutex_unlock(&worker->mutex);
-  return over;
+  return worker->over = worker->over || !worker->pausing;
 }
 
 bool worker_is_pausing(Worker *worker) {
-  bool pausing;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  pausing = worker->pausing;
-  g_mutex_unlock(&worker->mutex);
-  return pausing;
+  return worker->pausing;
 }
 
 MigPolicy worker_get_policy(Worker *worker) {
@@ -161,12 +143,9 @@ MigPolicy worker_get_policy(Worker *worker) {
 }
 
 bool worker_is_over(Worker *worker) {
-  bool over;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  over = worker->over;
-  g_mutex_unlock(&worker->mutex);
-  return over;
+  return worker->over;
 }
 
 /* --- whose job is it? --- */
@@ -201,36 +180,30 @@ bool worker_owns_job(Worker *worker, uint64_t elapsed_ms) {
 }
 
 void worker_note_no_job(Worker *worker) {
-  g_mutex_lock(&worker->mutex);
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+
   worker->own_seen = false;
-  g_mutex_unlock(&worker->mutex);
 }
 
 bool worker_has_ended_here(Worker *worker) {
-  bool ended;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  ended = worker->ended_here;
-  g_mutex_unlock(&worker->mutex);
-  return ended;
+  return worker->ended_here;
 }
 
 uint64_t worker_job_began_ms(Worker *worker) {
-  uint64_t began_ms;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  began_ms = worker->job_began_ms;
-  g_mutex_unlock(&worker->mutex);
-  return began_ms;
+  return worker->job_began_ms;
 }
 
 /* libvirt is about to get the call, or has answered it. */
 void worker_set_in_call(Worker *worker, bool in_call) {
-  g_mutex_lock(&worker->mutex);
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+
   worker->in_call = in_call;
   if (in_call)
     worker->call_began_ms = clock_now_ms();
-  g_mutex_unlock(&worker->mutex);
 }
 
 bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_job, GError **error) {
@@ -270,12 +243,9 @@ void worker_forget_ends(Worker *worker) {
 }
 
 bool worker_is_recorded(Worker *worker) {
-  bool recorded;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  recorded = worker->recorded;
-  g_mutex_unlock(&worker->mutex);
-  return recorded;
+  return worker->recorded;
 }
 
 void worker_learn(Worker *worker, bool seen_there, bool completed) {
@@ -308,32 +278,32 @@ WorkerOrder worker_wait_for_order(Worker *worker) {
 /* --- notes from the main thread --- */
 
 void worker_note_ended_here(Worker *worker, bool ended) {
-  g_mutex_lock(&worker->mutex);
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+
   worker->ended_here = ended;
-  g_mutex_unlock(&worker->mutex);
 }
 
 void worker_note_recorded(Worker *worker) {
-  g_mutex_lock(&worker->mutex);
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+
   worker->recorded = true;
-  g_mutex_unlock(&worker->mutex);
 }
 
 void worker_set_word(Worker *worker, bool told_it_stayed, bool told_it_ran) {
-  g_mutex_lock(&worker->mutex);
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+
   worker->record.told_it_stayed = told_it_stayed;
   worker->record.told_it_ran = told_it_ran;
   worker->hurry = true;
   g_cond_broadcast(&worker->cond);
-  g_mutex_unlock(&worker->mutex);
 }
 
 /* The event does not tell whose migration it was. */
 void worker_note_job_done(Worker *worker, bool completed) {
-  g_mutex_lock(&worker->mutex);
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+
   if (completed && (worker->in_call || worker->own_seen))
     worker->completed = true;
   worker->hurry = true;
   g_cond_broadcast(&worker->cond);
-  g_mutex_unlock(&worker->mutex);
 }

@@ -90,7 +90,7 @@ static Job *full_job(MigPhase phase) {
     job->total_time_ms = 8000;
     job->downtime_ms = 0;
     job->transferred_bytes = 123456789;
-    job->running_at = "source";
+    job->running_at = JOB_AT_SOURCE;
     job->evidence = g_strdup("source: running; target: absent");
   }
   job->revision = 99;
@@ -145,7 +145,7 @@ static void a_finished_job_comes_back_as_it_was(void **state) {
   assert_true(back->have_downtime);
   assert_int_equal(back->downtime_ms, 0);
   assert_string_equal(back->request_digest, "d1935");
-  assert_string_equal(back->running_at, "source");
+  assert_int_equal(back->running_at, JOB_AT_SOURCE);
   assert_int_equal(back->failure.libvirt_code, 38);
   assert_int_equal(back->started_ms, 5000);
   assert_int_equal(back->events->len, 2);
