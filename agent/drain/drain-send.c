@@ -69,7 +69,7 @@ static void check_again(Drain *drain, DrainGuest *guest, char *message, uint64_t
 }
 
 void drain_note_job_over(Drain *drain, DrainGuest *guest, const Job *job) {
-  bool runs_here = job->running_at == JOB_AT_SOURCE;
+  bool runs_here = job->result.running_at == JOB_AT_SOURCE;
   size_t target = target_of(drain, job);
   MigDrainNext next;
 

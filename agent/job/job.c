@@ -90,13 +90,13 @@ void job_free(Job *job) {
   g_free(job->next_action);
   g_free(job->failure.message);
   g_free(job->failure.libvirt_message);
-  g_free(job->evidence);
+  g_free(job->result.evidence);
   g_free(job->recovery.error);
   job_lease_free(job->lease);
   g_ptr_array_unref(job->events);
   g_clear_pointer(&job->findings, g_ptr_array_unref);
-  g_clear_pointer(&job->final_reply, g_bytes_unref);
-  history_free(job->history);
+  g_clear_pointer(&job->watch.final_reply, g_bytes_unref);
+  history_free(job->readings.history);
   g_free(job);
 }
 
@@ -227,8 +227,8 @@ void job_clear_failure(Job *job) {
 void job_set_evidence(Job *job, const char *evidence) {
   char *copy = job_copy_text(evidence);
 
-  g_free(job->evidence);
-  job->evidence = copy;
+  g_free(job->result.evidence);
+  job->result.evidence = copy;
 }
 
 void job_set_next_action(Job *job, const char *text) {

@@ -75,6 +75,43 @@ const char *job_where_name(JobWhere where);
 /* MIG_ENUM_UNKNOWN: none of them. */
 int job_where_from_name(const char *name);
 
+/* By the monitor, while the job migrates. */
+typedef struct JobForecast {
+  bool known;
+  MigWay way; /* COUNT: it will not converge */
+  uint64_t total_ms, pause_ms, floor_ms;
+} JobForecast;
+
+/* What came of the migration. */
+typedef struct JobResult {
+  bool have_total_time, have_downtime, have_transferred;
+  uint64_t total_time_ms;
+  uint64_t downtime_ms;
+  uint64_t transferred_bytes;
+  JobWhere running_at;
+  char *evidence; /* what both ends say; also while the outcome is open */
+} JobResult;
+
+/* Its place in the queue; owned by queue.c. */
+typedef struct JobPlace {
+  MigWaiting waiting;
+  struct JobCondition *condition; /* that holds it there, or NULL */
+} JobPlace;
+
+/* Its history while it migrates; owned by recorder.c. */
+typedef struct JobReadings {
+  struct History *history;
+  uint64_t due_ms; /* next write; 0: not scheduled yet */
+} JobReadings;
+
+/* Its followers; owned by request/watch.c. */
+typedef struct JobWatch {
+  GPtrArray *watchers;
+  GBytes *final_reply; /* of Get, encoded once: a final job no longer changes */
+  bool pending;        /* watchers have not been told of a change yet */
+  uint64_t told_ms;    /* last message to the watchers */
+} JobWatch;
+
 typedef struct Job Job;
 
 struct Job {
@@ -130,36 +167,21 @@ struct Job {
   JobRecovery recovery;
   GPtrArray *findings; /* JobFinding; NULL: not checked yet */
 
-  bool have_forecast;  /* by the monitor, while migrating */
-  MigWay forecast_way; /* COUNT: it will not converge */
-  uint64_t forecast_total_ms;
-  uint64_t forecast_pause_ms;
-  uint64_t forecast_floor_ms;
-
-  bool have_total_time, have_downtime, have_transferred;
-  uint64_t total_time_ms;
-  uint64_t downtime_ms;
-  uint64_t transferred_bytes;
   uint64_t link_bytes_per_s;  /* throughput that the link showed; 0: unknown */
   uint64_t share_bytes_per_s; /* current or last share of MaxBandwidth=; 0: limited only by the link */
-  JobWhere running_at;
-  char *evidence;
-
-  GPtrArray *events; /* JobEvent, oldest first, at most JOB_EVENTS_MAX */
+  GPtrArray *events;          /* JobEvent, oldest first, at most JOB_EVENTS_MAX */
   uint64_t events_seq;
 
+  JobForecast forecast;
+  JobResult result;
+
   /* Of this process only. */
-  MigWaiting waiting;             /* its place in the queue; owned by queue.c */
-  struct JobCondition *condition; /* that holds it there, or NULL; owned by queue.c */
-  bool durable;                   /* its record is on stable storage */
-  struct JobRun *run;             /* while it has a worker; owned by move/run.c */
-  struct History *history;        /* while it migrates; owned by recorder.c */
-  uint64_t history_due_ms;        /* next write; 0: not scheduled yet */
-  GPtrArray *watchers;            /* owned by request/watch.c */
-  GBytes *final_reply;            /* of Get, encoded once: a final job no longer changes */
-  bool watch_pending;             /* watchers have not been told of a change yet */
-  uint64_t watched_ms;            /* last message to the watchers */
-  uint64_t record_due_ms;         /* when to retry a failed write; 0: none failed */
+  JobPlace place;
+  JobReadings readings;
+  JobWatch watch;
+  bool durable;           /* its record is on stable storage */
+  struct JobRun *run;     /* while it has a worker; owned by move/run.c */
+  uint64_t record_due_ms; /* when to retry a failed write; 0: none failed */
 };
 
 /* A new pending job with a fresh id. */

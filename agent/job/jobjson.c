@@ -227,11 +227,12 @@ json_t *job_findings_to_json(const Job *job) {
 static json_t *result_to_json(const Job *job) {
   json_t *object = json_object();
 
-  jobjson_set_count_if(object, job->have_total_time, "total_time_ms", job->total_time_ms);
-  jobjson_set_count_if(object, job->have_downtime, "downtime_ms", job->downtime_ms);
-  jobjson_set_count_if(object, job->have_transferred, "transferred_bytes", job->transferred_bytes);
-  jobjson_set_string(object, "running_at", job_where_name(job->running_at));
-  jobjson_set_string(object, "evidence", job->evidence ? job->evidence : "");
+  jobjson_set_count_if(object, job->result.have_total_time, "total_time_ms", job->result.total_time_ms);
+  jobjson_set_count_if(object, job->result.have_downtime, "downtime_ms", job->result.downtime_ms);
+  jobjson_set_count_if(object, job->result.have_transferred, "transferred_bytes",
+                       job->result.transferred_bytes);
+  jobjson_set_string(object, "running_at", job_where_name(job->result.running_at));
+  jobjson_set_string(object, "evidence", job->result.evidence ? job->result.evidence : "");
   return object;
 }
 
@@ -240,7 +241,7 @@ static json_t *recovery_to_json(const Job *job) {
   json_t *object = json_object();
 
   json_object_set_new_nocheck(object, "since_usec_realtime", json_integer(recovery->since_usec));
-  jobjson_set_string(object, "evidence", job->evidence ? job->evidence : "asking both ends");
+  jobjson_set_string(object, "evidence", job->result.evidence ? job->result.evidence : "asking both ends");
   json_object_set_new_nocheck(object, "tries", json_integer(recovery->tries));
   jobjson_set_time(object, "tried_usec_realtime", recovery->tried_usec);
   jobjson_set_time(object, "again_usec_realtime", recovery->again_usec);
@@ -321,10 +322,10 @@ const char *way_to_stage_name(MigWay way) {
 static json_t *forecast_to_json(const Job *job) {
   json_t *object = json_object();
 
-  jobjson_set_string(object, "way", way_to_stage_name(job->forecast_way));
-  json_object_set_new_nocheck(object, "total_time_ms", json_count(job->forecast_total_ms));
-  json_object_set_new_nocheck(object, "pause_ms", json_count(job->forecast_pause_ms));
-  json_object_set_new_nocheck(object, "floor_ms", json_count(job->forecast_floor_ms));
+  jobjson_set_string(object, "way", way_to_stage_name(job->forecast.way));
+  json_object_set_new_nocheck(object, "total_time_ms", json_count(job->forecast.total_ms));
+  json_object_set_new_nocheck(object, "pause_ms", json_count(job->forecast.pause_ms));
+  json_object_set_new_nocheck(object, "floor_ms", json_count(job->forecast.floor_ms));
   return object;
 }
 
@@ -343,7 +344,7 @@ json_t *job_to_json(const Job *job, const JobContext *context, JobDetail view) {
     json_object_set_new_nocheck(object, "recovery", recovery_to_json(job));
   if (job->have_sample)
     json_object_set_new_nocheck(object, "progress", jobjson_progress(job, context));
-  if (job->have_forecast && !job_is_final(job))
+  if (job->forecast.known && !job_is_final(job))
     json_object_set_new_nocheck(object, "forecast", forecast_to_json(job));
   json_object_set_new_nocheck(object, "events",
                               jobjson_events(job, view == JOB_DETAIL_FULL ? JOB_EVENTS_MAX : NEWS_EVENTS));
@@ -369,7 +370,7 @@ json_t *job_to_summary(const Job *job, const JobContext *context) {
   }
   jobjson_set_time(object, "created_usec_realtime", job->created_usec);
   jobjson_set_time(object, "finished_usec_realtime", job->finished_usec);
-  jobjson_set_count_if(object, job->have_downtime, "downtime_ms", job->downtime_ms);
-  jobjson_set_count_if(object, job->have_total_time, "total_time_ms", job->total_time_ms);
+  jobjson_set_count_if(object, job->result.have_downtime, "downtime_ms", job->result.downtime_ms);
+  jobjson_set_count_if(object, job->result.have_total_time, "total_time_ms", job->result.total_time_ms);
   return object;
 }

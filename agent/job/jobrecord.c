@@ -190,12 +190,12 @@ static void read_findings(Job *job, json_t *array) {
 static void read_result(Job *job, json_t *object) {
   int where = job_where_from_name(json_string_value(json_object_get(object, "running_at")));
 
-  job->have_total_time = get_count_if(object, "total_time_ms", &job->total_time_ms);
-  job->have_downtime = get_count_if(object, "downtime_ms", &job->downtime_ms);
-  job->have_transferred = get_count_if(object, "transferred_bytes", &job->transferred_bytes);
-  job->evidence = get_text(object, "evidence");
+  job->result.have_total_time = get_count_if(object, "total_time_ms", &job->result.total_time_ms);
+  job->result.have_downtime = get_count_if(object, "downtime_ms", &job->result.downtime_ms);
+  job->result.have_transferred = get_count_if(object, "transferred_bytes", &job->result.transferred_bytes);
+  job->result.evidence = get_text(object, "evidence");
   if (where != MIG_ENUM_UNKNOWN)
-    job->running_at = (JobWhere)where;
+    job->result.running_at = (JobWhere)where;
 }
 
 static void read_progress(Job *job, json_t *object) {

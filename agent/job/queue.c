@@ -113,7 +113,7 @@ void job_queue_apply_config(JobQueue *queue) {
 }
 
 static Lane *lane_of(const Job *job) {
-  return (Lane *)job->waiting.lane;
+  return (Lane *)job->place.waiting.lane;
 }
 
 static void forget_lane_if_empty(JobQueue *queue, Lane *lane) {
@@ -130,19 +130,19 @@ static void tidy_condition(JobCondition **condition, bool held) {
 /* --- jobs in and out --- */
 
 static void prepare_waiting(Job *job) {
-  job->waiting.priority = (MigPriority)mig_policy_get(&job->policy, MIG_POLICY_PRIORITY);
-  job->waiting.arrived_ms = (uint64_t)(job->created_usec / 1000);
-  job->waiting.seq = job->seq;
+  job->place.waiting.priority = (MigPriority)mig_policy_get(&job->policy, MIG_POLICY_PRIORITY);
+  job->place.waiting.arrived_ms = (uint64_t)(job->created_usec / 1000);
+  job->place.waiting.seq = job->seq;
 }
 
 void job_queue_push(JobQueue *queue, Job *job, uint64_t now_ms) {
   prepare_waiting(job);
-  mig_queue_push(&queue->queue, &job->waiting, &find_or_add_lane(queue, job)->lane, now_ms);
+  mig_queue_push(&queue->queue, &job->place.waiting, &find_or_add_lane(queue, job)->lane, now_ms);
 }
 
 void job_queue_enter(JobQueue *queue, Job *job) {
   prepare_waiting(job);
-  mig_queue_enter(&queue->queue, &job->waiting, &find_or_add_lane(queue, job)->lane);
+  mig_queue_enter(&queue->queue, &job->place.waiting, &find_or_add_lane(queue, job)->lane);
 }
 
 bool job_queue_try_enter(JobQueue *queue, Job *job) {
@@ -162,21 +162,21 @@ void job_queue_remove(JobQueue *queue, Job *job) {
 
   if (!lane)
     return;
-  mig_queue_remove(&queue->queue, &job->waiting);
-  g_clear_pointer(&job->condition, condition_free);
+  mig_queue_remove(&queue->queue, &job->place.waiting);
+  g_clear_pointer(&job->place.condition, condition_free);
   forget_lane_if_empty(queue, lane);
 }
 
 void job_queue_update(JobQueue *queue, Job *job) {
   if (lane_of(job))
-    mig_queue_set_priority(&queue->queue, &job->waiting,
+    mig_queue_set_priority(&queue->queue, &job->place.waiting,
                            (MigPriority)mig_policy_get(&job->policy, MIG_POLICY_PRIORITY));
 }
 
 /* --- turns --- */
 
 static Job *job_of(const MigWaiting *waiting) {
-  return waiting ? (Job *)((char *)(uintptr_t)waiting - G_STRUCT_OFFSET(Job, waiting)) : NULL;
+  return waiting ? (Job *)((char *)(uintptr_t)waiting - G_STRUCT_OFFSET(Job, place.waiting)) : NULL;
 }
 
 MigTurn job_queue_next(JobQueue *queue, uint64_t now_ms, Job **ret_job) {
@@ -189,9 +189,9 @@ MigTurn job_queue_next(JobQueue *queue, uint64_t now_ms, Job **ret_job) {
 }
 
 bool job_queue_passed(JobQueue *queue, Job *job, uint64_t now_ms) {
-  bool placed = mig_queue_passed(&queue->queue, &job->waiting, now_ms);
+  bool placed = mig_queue_passed(&queue->queue, &job->place.waiting, now_ms);
 
-  tidy_condition(&job->condition, false);
+  tidy_condition(&job->place.condition, false);
   tidy_condition(&lane_of(job)->condition, false);
   return placed;
 }
@@ -199,15 +199,15 @@ bool job_queue_passed(JobQueue *queue, Job *job, uint64_t now_ms) {
 void job_queue_hold(JobQueue *queue, Job *job, MigHold hold, const char *reason, MigCause cause,
                     const GError *error, uint64_t now_ms) {
   Lane *lane = lane_of(job);
-  JobCondition **condition = hold == MIG_HOLD_TARGET ? &lane->condition : &job->condition;
+  JobCondition **condition = hold == MIG_HOLD_TARGET ? &lane->condition : &job->place.condition;
 
-  mig_queue_hold(&queue->queue, &job->waiting, hold, now_ms);
+  mig_queue_hold(&queue->queue, &job->place.waiting, hold, now_ms);
   g_clear_pointer(condition, condition_free);
   *condition = g_new0(JobCondition, 1);
   **condition = (JobCondition){
       .reason = g_intern_string(reason), .cause = cause, .error = error ? g_error_copy(error) : NULL};
-  (*condition)->tries = hold == MIG_HOLD_TARGET ? lane->lane.tries : job->waiting.tries;
-  tidy_condition(&job->condition, job->waiting.state == MIG_WAITING_HELD);
+  (*condition)->tries = hold == MIG_HOLD_TARGET ? lane->lane.tries : job->place.waiting.tries;
+  tidy_condition(&job->place.condition, job->place.waiting.state == MIG_WAITING_HELD);
   tidy_condition(&lane->condition, lane->lane.held);
 }
 
@@ -229,11 +229,11 @@ Job *job_queue_first(const JobQueue *queue) {
 }
 
 Job *job_queue_after(const Job *job) {
-  return job_of(mig_queue_after(&job->waiting));
+  return job_of(mig_queue_after(&job->place.waiting));
 }
 
 unsigned job_queue_position(const Job *job) {
-  return mig_queue_position(&job->waiting);
+  return mig_queue_position(&job->place.waiting);
 }
 
 unsigned job_queue_limit_of_target(const JobQueue *queue, const char *uri) {
@@ -243,7 +243,7 @@ unsigned job_queue_limit_of_target(const JobQueue *queue, const char *uri) {
 }
 
 MigHold job_queue_held(const JobQueue *queue, const Job *job) {
-  switch (mig_queue_why(&queue->queue, &job->waiting)) {
+  switch (mig_queue_why(&queue->queue, &job->place.waiting)) {
   case MIG_ADMISSION_HELD:
     return MIG_HOLD_JOB;
   case MIG_ADMISSION_TARGET_HELD:
@@ -254,9 +254,9 @@ MigHold job_queue_held(const JobQueue *queue, const Job *job) {
 }
 
 static const JobCondition *condition_of(const JobQueue *queue, const Job *job) {
-  switch (mig_queue_why(&queue->queue, &job->waiting)) {
+  switch (mig_queue_why(&queue->queue, &job->place.waiting)) {
   case MIG_ADMISSION_HELD:
-    return job->condition;
+    return job->place.condition;
   case MIG_ADMISSION_TARGET_HELD:
     return lane_of(job)->condition;
   default:
@@ -269,7 +269,7 @@ static bool is_gate(MigAdmission why) {
 }
 
 const char *job_queue_reason(const JobQueue *queue, const Job *job) {
-  MigAdmission why = mig_queue_why(&queue->queue, &job->waiting);
+  MigAdmission why = mig_queue_why(&queue->queue, &job->place.waiting);
   const JobCondition *condition = condition_of(queue, job);
 
   if (condition)
@@ -315,9 +315,10 @@ void job_queue_explain(const JobQueue *queue, const Job *job, uint64_t now_ms, J
   *ret_pending = (JobPending){
       .reason = job_queue_reason(queue, job),
       .condition = condition,
-      .held_since_ms = condition ? mig_queue_held_since_ms(&job->waiting) : 0,
-      .retry_ms = condition ? mig_queue_retry_ms(&job->waiting) : 0,
+      .held_since_ms = condition ? mig_queue_held_since_ms(&job->place.waiting) : 0,
+      .retry_ms = condition ? mig_queue_retry_ms(&job->place.waiting) : 0,
   };
-  ret_pending->message = condition ? explain_condition(queue, condition, ret_pending->retry_ms, now_ms)
-                                   : explain_limit(queue, job, mig_queue_why(&queue->queue, &job->waiting));
+  ret_pending->message = condition
+                             ? explain_condition(queue, condition, ret_pending->retry_ms, now_ms)
+                             : explain_limit(queue, job, mig_queue_why(&queue->queue, &job->place.waiting));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Keeps the history of each migration.
  *
- * Theory of Operation. The history of a running migration is in memory, in job->history. It is written at doubling intervals, and
+ * Theory of Operation. The history of a running migration is in memory, in job->readings.history. It is written at doubling intervals, and
  * at least every WRITE_MAX_MS, so that a kill costs half of a short chart at worst, and seconds of a long one. When the job ends,
  * it is written for the last time and leaves memory: a finished job costs a file, which is read on request. Nothing here
  * can harm a job: a failure is logged once, and the report is incomplete. */
@@ -59,7 +59,7 @@ static void take_up(Jobs *jobs, Job *job) {
 
   if ((job->phase != MIG_PHASE_MIGRATING && job->phase != MIG_PHASE_RECOVERING) || job->started_ms == 0)
     return;
-  job->history = history_store_load(jobs->histories, job->id, &error);
+  job->readings.history = history_store_load(jobs->histories, job->id, &error);
   if (error)
     say(jobs, job->id, error, "cannot be read");
 }
@@ -85,7 +85,7 @@ void recorder_open(Jobs *jobs, const char *state_directory) {
 /* --- while it migrates, and at its end --- */
 
 static void write_history(Jobs *jobs, Job *job, bool last) {
-  history_store_write(jobs->histories, job->id, history_to_text(job->history, job->id), last);
+  history_store_write(jobs->histories, job->id, history_to_text(job->readings.history, job->id), last);
 }
 
 void recorder_note(Jobs *jobs, Job *job) {
@@ -94,27 +94,27 @@ void recorder_note(Jobs *jobs, Job *job) {
   if (job->started_ms == 0 || now_ms < job->started_ms)
     return;
   elapsed_ms = now_ms - job->started_ms;
-  if (!job->history)
-    job->history = history_new(gap_ms(jobs));
-  history_add(job->history, &job->sample, elapsed_ms, job->stage);
-  if (job->history_due_ms == 0)
-    job->history_due_ms = now_ms + WRITE_MIN_MS;
-  if (now_ms < job->history_due_ms)
+  if (!job->readings.history)
+    job->readings.history = history_new(gap_ms(jobs));
+  history_add(job->readings.history, &job->sample, elapsed_ms, job->stage);
+  if (job->readings.due_ms == 0)
+    job->readings.due_ms = now_ms + WRITE_MIN_MS;
+  if (now_ms < job->readings.due_ms)
     return;
   write_history(jobs, job, false);
-  job->history_due_ms = now_ms + CLAMP(elapsed_ms, WRITE_MIN_MS, WRITE_MAX_MS);
+  job->readings.due_ms = now_ms + CLAMP(elapsed_ms, WRITE_MIN_MS, WRITE_MAX_MS);
 }
 
 void recorder_end(Jobs *jobs, Job *job) {
-  if (!job->history)
+  if (!job->readings.history)
     return;
   write_history(jobs, job, true);
-  g_clear_pointer(&job->history, history_free);
+  g_clear_pointer(&job->readings.history, history_free);
 }
 
 void recorder_forget(Jobs *jobs, Job *job) {
-  g_clear_pointer(&job->history, history_free);
-  job->history_due_ms = 0;
+  g_clear_pointer(&job->readings.history, history_free);
+  job->readings.due_ms = 0;
   history_store_remove(jobs->histories, job->id);
 }
 
@@ -148,8 +148,8 @@ bool recorder_get(Jobs *jobs, const Job *job, RecorderReplyFunc func, gpointer u
   HistoryRead *read;
 
   /* A running migration has it in memory; a job that never started has none. */
-  if (job->history || job->started_usec == 0 || !jobs->histories) {
-    func(job->id, history_to_json(job->history), user_data);
+  if (job->readings.history || job->started_usec == 0 || !jobs->histories) {
+    func(job->id, history_to_json(job->readings.history), user_data);
     free_user_data(user_data);
     return true;
   }

@@ -15,7 +15,8 @@ void methods_get(VarlinkCall *call, json_t *parameters, gpointer user_data) {
     varlink_call_reply(call, view_job_reply(methods->requests, job, JOB_DETAIL_FULL), false);
     return;
   }
-  if (!job->final_reply)
-    job->final_reply = varlink_encode_reply(view_job_reply(methods->requests, job, JOB_DETAIL_FULL), false);
-  varlink_call_reply_encoded(call, job->final_reply, false);
+  if (!job->watch.final_reply)
+    job->watch.final_reply =
+        varlink_encode_reply(view_job_reply(methods->requests, job, JOB_DETAIL_FULL), false);
+  varlink_call_reply_encoded(call, job->watch.final_reply, false);
 }

@@ -109,7 +109,7 @@ static uint64_t pending_until_ms(const Mover *mover, const Job *job) {
 }
 
 static uint64_t held_until_ms(const Mover *mover, const Job *job) {
-  uint64_t since_ms = mig_queue_held_since_ms(&job->waiting);
+  uint64_t since_ms = mig_queue_held_since_ms(&job->place.waiting);
   unsigned timeout_ms = mover->config->unschedulable_timeout_ms;
 
   return since_ms == 0 || timeout_ms == 0 ? UINT64_MAX : since_ms + timeout_ms;

@@ -13,7 +13,7 @@ static char *format_ms(bool have, uint64_t ms) {
 }
 
 static void log_end(const Job *job) {
-  g_autofree char *total = format_ms(job->have_total_time, job->total_time_ms);
+  g_autofree char *total = format_ms(job->result.have_total_time, job->result.total_time_ms);
 
   if (job->lease && job->phase == MIG_PHASE_SUCCEEDED)
     log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "arrived in %s", total);
@@ -23,9 +23,9 @@ static void log_end(const Job *job) {
             job->phase == MIG_PHASE_ABORTED ? "incoming migration aborted (%s): %s"
                                             : "incoming migration failed (%s): %s",
             mig_cause_name(job->failure.cause), job->failure.message);
-  else if (job->phase == MIG_PHASE_SUCCEEDED && job->have_downtime)
+  else if (job->phase == MIG_PHASE_SUCCEEDED && job->result.have_downtime)
     log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "migrated to %s in %s, downtime %" PRIu64 " ms",
-            job->target_name ? job->target_name : job->target_uri, total, job->downtime_ms);
+            job->target_name ? job->target_name : job->target_uri, total, job->result.downtime_ms);
   else if (job->phase == MIG_PHASE_SUCCEEDED)
     log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "migrated to %s in %s, downtime unknown",
             job->target_name ? job->target_name : job->target_uri, total);
@@ -41,7 +41,7 @@ void finish_job(Mover *mover, Job *job, MigPhase phase, JobWhere running_at, cha
   g_autofree char *message = NULL;
 
   job_set_evidence(job, evidence);
-  job->running_at = running_at;
+  job->result.running_at = running_at;
   if (phase == MIG_PHASE_SUCCEEDED) {
     job->percent = 100;
     message =

@@ -270,16 +270,16 @@ static bool run_look(MigDriver *driver, MigConn *conn, gpointer task, GError **e
 /* The statistics as far as this end knows them. */
 static void take_final(Job *job, const Look *look) {
   if (look->have_final) {
-    job->have_total_time = look->final.total_time_ms > 0;
-    job->total_time_ms = look->final.total_time_ms;
-    job->have_transferred = look->final.transferred_bytes > 0;
-    job->transferred_bytes = look->final.transferred_bytes;
+    job->result.have_total_time = look->final.total_time_ms > 0;
+    job->result.total_time_ms = look->final.total_time_ms;
+    job->result.have_transferred = look->final.transferred_bytes > 0;
+    job->result.transferred_bytes = look->final.transferred_bytes;
     /* After post-copy libvirt reports a tenth of the real downtime. */
-    job->have_downtime = look->final.have_downtime && job->stage != MIG_STAGE_POST_COPY;
-    job->downtime_ms = look->final.downtime_ms;
+    job->result.have_downtime = look->final.have_downtime && job->stage != MIG_STAGE_POST_COPY;
+    job->result.downtime_ms = look->final.downtime_ms;
   } else if (job->started_ms > 0) {
-    job->have_total_time = true;
-    job->total_time_ms = clock_now_ms() - job->started_ms;
+    job->result.have_total_time = true;
+    job->result.total_time_ms = clock_now_ms() - job->started_ms;
   }
 }
 

@@ -76,11 +76,11 @@ static void note_forecast(JobRun *run) {
   if (!forecast)
     return;
   way = &forecast->ways[MIN(forecast->best, MIG_WAY_COUNT - 1)];
-  job->have_forecast = true;
-  job->forecast_way = forecast->best;
-  job->forecast_total_ms = forecast->best == MIG_WAY_COUNT ? 0 : (uint64_t)(way->total_s * 1000);
-  job->forecast_pause_ms = forecast->best == MIG_WAY_COUNT ? 0 : (uint64_t)(way->pause_s * 1000);
-  job->forecast_floor_ms = (uint64_t)(forecast->floor_s * 1000);
+  job->forecast.known = true;
+  job->forecast.way = forecast->best;
+  job->forecast.total_ms = forecast->best == MIG_WAY_COUNT ? 0 : (uint64_t)(way->total_s * 1000);
+  job->forecast.pause_ms = forecast->best == MIG_WAY_COUNT ? 0 : (uint64_t)(way->pause_s * 1000);
+  job->forecast.floor_ms = (uint64_t)(forecast->floor_s * 1000);
 }
 
 void monitoring_step(JobRun *run, const MigSample *sample) {

@@ -55,13 +55,13 @@ static void take_final_stats(JobRun *run, const WorkerReport *report) {
 
   if (!final)
     return;
-  job->have_total_time = final->total_time_ms > 0;
-  job->total_time_ms = final->total_time_ms;
+  job->result.have_total_time = final->total_time_ms > 0;
+  job->result.total_time_ms = final->total_time_ms;
   /* After post-copy libvirt reports about 5 ms, while the guest was silent for 50 to 150: better no number than that one. */
-  job->have_downtime = final->have_downtime && job->stage != MIG_STAGE_POST_COPY;
-  job->downtime_ms = final->downtime_ms;
-  job->have_transferred = final->transferred_bytes > 0;
-  job->transferred_bytes = final->transferred_bytes;
+  job->result.have_downtime = final->have_downtime && job->stage != MIG_STAGE_POST_COPY;
+  job->result.downtime_ms = final->downtime_ms;
+  job->result.have_transferred = final->transferred_bytes > 0;
+  job->result.transferred_bytes = final->transferred_bytes;
 }
 
 static void settle_moved(JobRun *run, const WorkerReport *report, JobWhere running_at) {
@@ -74,9 +74,9 @@ static void settle_moved(JobRun *run, const WorkerReport *report, JobWhere runni
     job_clear_failure(job);
   }
   take_final_stats(run, report);
-  if (!job->have_total_time && job->started_ms > 0) {
-    job->have_total_time = true;
-    job->total_time_ms = clock_now_ms() - job->started_ms;
+  if (!job->result.have_total_time && job->started_ms > 0) {
+    job->result.have_total_time = true;
+    job->result.total_time_ms = clock_now_ms() - job->started_ms;
   }
   finish_job(run->mover, job, MIG_PHASE_SUCCEEDED, running_at, g_strdup(report->evidence));
 }

@@ -35,14 +35,14 @@ static void note_finished(Metrics *metrics, const Job *job) {
                         (double)MAX(job->started_usec - job->created_usec, 0) / 1e6);
   if (job->phase != MIG_PHASE_SUCCEEDED)
     return;
-  if (job->have_total_time)
+  if (job->result.have_total_time)
     prom_histogram_note(&metrics->duration, duration_bounds, G_N_ELEMENTS(duration_bounds),
-                        (double)job->total_time_ms / 1e3);
-  if (job->have_downtime)
+                        (double)job->result.total_time_ms / 1e3);
+  if (job->result.have_downtime)
     prom_histogram_note(&metrics->downtime, downtime_bounds, G_N_ELEMENTS(downtime_bounds),
-                        (double)job->downtime_ms / 1e3);
-  if (job->have_transferred)
-    metrics->transferred_bytes += job->transferred_bytes;
+                        (double)job->result.downtime_ms / 1e3);
+  if (job->result.have_transferred)
+    metrics->transferred_bytes += job->result.transferred_bytes;
 }
 
 void metrics_on_job(Job *job, JobChange change, gpointer user_data) {

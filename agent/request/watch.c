@@ -28,7 +28,7 @@ static void watcher_free(gpointer data) {
 }
 
 static GPtrArray *list_of(Watcher *watcher) {
-  return watcher->job ? watcher->job->watchers : watcher->requests->watchers;
+  return watcher->job ? watcher->job->watch.watchers : watcher->requests->watchers;
 }
 
 static bool is_last(const Watcher *watcher, const Job *job) {
@@ -94,12 +94,12 @@ static void send_to_list(GPtrArray *watchers, Job *job, GBytes *message, bool la
 static void tell(Requests *requests, Job *job) {
   bool final = job_is_final(job);
 
-  job->watch_pending = false;
-  job->watched_ms = clock_now_ms();
-  if (job->watchers && job->watchers->len > 0) {
+  job->watch.pending = false;
+  job->watch.told_ms = clock_now_ms();
+  if (job->watch.watchers && job->watch.watchers->len > 0) {
     g_autoptr(GBytes) message = encode(requests, job, final ? JOB_DETAIL_FULL : JOB_DETAIL_NEWS, final);
 
-    send_to_list(job->watchers, job, message, final);
+    send_to_list(job->watch.watchers, job, message, final);
   }
   if (requests->watchers->len > 0) {
     g_autoptr(GBytes) message = encode(requests, job, JOB_DETAIL_NEWS, false);
@@ -112,16 +112,16 @@ static void tell(Requests *requests, Job *job) {
 static bool is_watched(const Requests *requests, const Job *job) {
   if (!job->durable)
     return false;
-  return requests->watchers->len > 0 || (job->watchers && job->watchers->len > 0);
+  return requests->watchers->len > 0 || (job->watch.watchers && job->watch.watchers->len > 0);
 }
 
 static void notify(Requests *requests, Job *job, bool urgent) {
   if (!is_watched(requests, job))
     return;
-  if (urgent || clock_now_ms() >= job->watched_ms + requests->config->watch_interval_ms)
+  if (urgent || clock_now_ms() >= job->watch.told_ms + requests->config->watch_interval_ms)
     tell(requests, job);
   else
-    job->watch_pending = true;
+    job->watch.pending = true;
 }
 
 void watch_flush(Requests *requests) {
@@ -131,7 +131,7 @@ void watch_flush(Requests *requests) {
   for (guint i = 0; i < all->len; i++) {
     Job *job = all->pdata[i];
 
-    if (job->watch_pending && now_ms >= job->watched_ms + requests->config->watch_interval_ms)
+    if (job->watch.pending && now_ms >= job->watch.told_ms + requests->config->watch_interval_ms)
       tell(requests, job);
   }
 }
@@ -165,9 +165,9 @@ void watch_add(Requests *requests, Job *job, VarlinkCall *call) {
     return;
   }
   if (job) {
-    if (!job->watchers)
-      job->watchers = watch_list_new();
-    g_ptr_array_add(job->watchers, watcher_new(requests, job, call));
+    if (!job->watch.watchers)
+      job->watch.watchers = watch_list_new();
+    g_ptr_array_add(job->watch.watchers, watcher_new(requests, job, call));
     greet(requests, job, call, false);
     return;
   }
@@ -191,7 +191,7 @@ static void forget(Requests *requests, Job *job) {
     if (watcher->lagging && g_hash_table_remove(watcher->lagging, job))
       greet(requests, job, watcher->call, false);
   }
-  g_clear_pointer(&job->watchers, g_ptr_array_unref);
+  g_clear_pointer(&job->watch.watchers, g_ptr_array_unref);
 }
 
 void watch_on_job(Job *job, JobChange change, gpointer requests) {

@@ -86,12 +86,12 @@ static Job *full_job(MigPhase phase) {
                                 .libvirt_message = g_strdup("client socket is closed")};
     job->finished_usec = 1700000009000004;
     job->finished_ms = 9000;
-    job->have_total_time = job->have_downtime = job->have_transferred = true;
-    job->total_time_ms = 8000;
-    job->downtime_ms = 0;
-    job->transferred_bytes = 123456789;
-    job->running_at = JOB_AT_SOURCE;
-    job->evidence = g_strdup("source: running; target: absent");
+    job->result.have_total_time = job->result.have_downtime = job->result.have_transferred = true;
+    job->result.total_time_ms = 8000;
+    job->result.downtime_ms = 0;
+    job->result.transferred_bytes = 123456789;
+    job->result.running_at = JOB_AT_SOURCE;
+    job->result.evidence = g_strdup("source: running; target: absent");
   }
   job->revision = 99;
   return job;
@@ -142,10 +142,10 @@ static void a_finished_job_comes_back_as_it_was(void **state) {
 
   assert_same_json(record, again);
   assert_true(back->durable);
-  assert_true(back->have_downtime);
-  assert_int_equal(back->downtime_ms, 0);
+  assert_true(back->result.have_downtime);
+  assert_int_equal(back->result.downtime_ms, 0);
   assert_string_equal(back->request_digest, "d1935");
-  assert_int_equal(back->running_at, JOB_AT_SOURCE);
+  assert_int_equal(back->result.running_at, JOB_AT_SOURCE);
   assert_int_equal(back->failure.libvirt_code, 38);
   assert_int_equal(back->started_ms, 5000);
   assert_int_equal(back->events->len, 2);
@@ -195,7 +195,7 @@ static void what_is_not_there_stays_not_there(void **state) {
   assert_same_json(record, again);
   assert_null(back->request_key);
   assert_null(back->target_name);
-  assert_false(back->have_downtime);
+  assert_false(back->result.have_downtime);
   assert_int_equal(back->failure.cause, MIG_CAUSE_NONE);
   json_decref(record);
   json_decref(again);
