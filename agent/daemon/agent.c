@@ -385,7 +385,7 @@ char *agent_describe(const Agent *agent) {
       incoming > 0 ? g_strdup_printf(", %u expected or incoming", incoming) : g_strdup("");
 
   return g_strdup_printf("%s%s%s%u migrating, %u waiting%s; libvirtd %s%s",
-                         agent->node.host_down.on ? "the host is shutting down; " : "",
+                         agent->mover.host_going_down ? "the host is shutting down; " : "",
                          drain_is_active(&agent->drains) ? "draining; "
                          : agent->node.cordon.on         ? "cordoned; "
                                                          : "",

@@ -4,6 +4,7 @@
 
 #include "agent/job/jobjson-private.h"
 #include "agent/job/recordformat.h"
+
 #include <errno.h>
 #include <gio/gio.h>
 #include <limits.h>

@@ -38,6 +38,12 @@ void jobs_note_save_failure(Jobs *jobs, const char *id, const GError *error) {
     job->record_due_ms = clock_now_ms() + RECORD_RETRY_MS;
 }
 
+Job *jobs_take_saved(Jobs *jobs, const char *id, const GError *error) {
+  if (error)
+    jobs_note_save_failure(jobs, id, error);
+  return job_table_find_id(jobs->table, id);
+}
+
 static void on_saved(const char *id, const GError *error, gpointer user_data) {
   Jobs *jobs = user_data;
 

@@ -58,6 +58,8 @@ void jobs_save(Jobs *jobs, Job *job, StoreDoneFunc done, gpointer user_data);
 void jobs_note_save_failure(Jobs *jobs, const char *id, const GError *error);
 
 /* Announces a change of state. */
+Job *jobs_take_saved(Jobs *jobs, const char *id, const GError *error);
+
 void jobs_announce(Jobs *jobs, Job *job);
 
 /* The same, and also writes the record. */

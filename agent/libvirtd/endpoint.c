@@ -159,12 +159,16 @@ static void on_event(const MigVirtEvent *event, gpointer user_data) {
   g_mutex_unlock(&endpoint->mutex);
 }
 
-/* From now on earlier events are ignored. */
+/* Events of earlier connections are ignored from now on. Call it with the mutex. */
+static void reset_watch(Watch *watch) {
+  watch->number++;
+  watch->since_ms = 0;
+  watch->alive = watch->ended = false;
+}
+
 static void end_watch(Endpoint *endpoint) {
   g_mutex_lock(&endpoint->mutex);
-  endpoint->watch.number++;
-  endpoint->watch.since_ms = 0;
-  endpoint->watch.alive = endpoint->watch.ended = false;
+  reset_watch(&endpoint->watch);
   g_mutex_unlock(&endpoint->mutex);
 }
 
@@ -173,10 +177,9 @@ static MigConn *open_watched(Endpoint *endpoint, GError **error) {
   MigConn *conn;
 
   g_mutex_lock(&endpoint->mutex);
+  reset_watch(&endpoint->watch);
   ear->endpoint = endpoint;
-  ear->number = ++endpoint->watch.number;
-  endpoint->watch.since_ms = 0;
-  endpoint->watch.alive = endpoint->watch.ended = false;
+  ear->number = endpoint->watch.number;
   g_ptr_array_add(endpoint->ears, ear);
   g_mutex_unlock(&endpoint->mutex);
   conn = endpoint->driver->ops->open(endpoint->driver, endpoint->uri, OPEN_MS, on_event, ear, error);

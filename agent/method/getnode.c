@@ -6,6 +6,7 @@
 #include "agent/move/hangs.h"
 #include "agent/move/incoming.h"
 #include "agent/request/reply.h"
+
 #include <inttypes.h>
 
 static char *format_version(uint64_t version) {

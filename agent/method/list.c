@@ -4,6 +4,7 @@
 
 #include "agent/request/reply.h"
 #include "agent/request/view.h"
+
 #include <string.h>
 
 void methods_list(VarlinkCall *call, json_t *parameters, gpointer user_data) {

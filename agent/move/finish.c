@@ -5,6 +5,7 @@
 #include "agent/job/log.h"
 #include "agent/job/recorder.h"
 #include "agent/move/run.h"
+
 #include <inttypes.h>
 #include <string.h>
 

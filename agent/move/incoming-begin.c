@@ -18,10 +18,8 @@
 
 static void on_await_saved(const char *id, const GError *error, gpointer user_data) {
   g_autofree IncomingBack *back = user_data;
-  Job *job = job_table_find_id(back->mover->jobs->table, id);
+  Job *job = jobs_take_saved(back->mover->jobs, id, error);
 
-  if (error)
-    jobs_note_save_failure(back->mover->jobs, id, error);
   /* The caller gets an error, so there must be no lease. */
   if (error && job && mig_slot_release(&job->lease->slot))
     job_note_failure(job, MIG_CAUSE_INTERNAL, error, "could not store its record: %s", error->message);

@@ -123,11 +123,9 @@ static const char *why_not_complete(const Job *job) {
  * guest. A pause that does not happen must not stay in the record: a pause by the guest's owner would be taken for it. */
 static void on_pause_recorded(const char *id, const GError *error, gpointer user_data) {
   Mover *mover = user_data;
-  Job *job = job_table_find_id(mover->jobs->table, id);
+  Job *job = jobs_take_saved(mover->jobs, id, error);
   const char *why;
 
-  if (error)
-    jobs_note_save_failure(mover->jobs, id, error);
   if (!job || !job->run || !run_wants_pause(job->run))
     return;
   why = error ? "could not write the pause to stable storage" : why_not_complete(job);
@@ -165,10 +163,8 @@ const char *lifecycle_complete(Mover *mover, Job *job, MigActionKind kind, const
 /* The operator's answer is on stable storage: now it counts. */
 static void on_word_recorded(const char *id, const GError *error, gpointer user_data) {
   Mover *mover = user_data;
-  Job *job = job_table_find_id(mover->jobs->table, id);
+  Job *job = jobs_take_saved(mover->jobs, id, error);
 
-  if (error)
-    jobs_note_save_failure(mover->jobs, id, error);
   if (!job || !job->run)
     return;
   if (!error) {

@@ -3,6 +3,7 @@
 #include "agent/move/run-private.h"
 
 #include "agent/job/log.h"
+
 #include <string.h>
 
 static void note_deadline(JobRun *run) {

@@ -229,10 +229,8 @@ static void keep_learnt(JobRun *run);
 
 static void on_learnt_recorded(const char *id, const GError *error, gpointer user_data) {
   Mover *mover = user_data;
-  Job *job = job_table_find_id(mover->jobs->table, id);
+  Job *job = jobs_take_saved(mover->jobs, id, error);
 
-  if (error)
-    jobs_note_save_failure(mover->jobs, id, error);
   if (!job || !job->run)
     return;
   if (error)

@@ -78,9 +78,9 @@ static void take_back(Node *node) {
 void hostdown_on_shutdown(bool begins, uint64_t delay_ms, void *user_data) {
   Node *node = user_data;
 
-  if (begins == node->host_down.on)
+  if (begins == node->mover->host_going_down)
     return;
-  node->host_down = (HostDown){.on = begins};
+  node->host_down = (HostDown){0};
   node->mover->host_going_down = begins;
   if (begins) {
     node->host_down.until_ms = clock_now_ms() + delay_ms - MIN(ABORT_MS, delay_ms / 2);
@@ -102,7 +102,7 @@ void hostdown_on_shutdown(bool begins, uint64_t delay_ms, void *user_data) {
 void hostdown_tick(Node *node) {
   HostDown *down = &node->host_down;
 
-  if (down->on && !down->taken_back && clock_now_ms() >= down->until_ms) {
+  if (node->mover->host_going_down && !down->taken_back && clock_now_ms() >= down->until_ms) {
     down->taken_back = true;
     take_back(node);
   }

@@ -8,7 +8,6 @@
 typedef struct Node Node;
 
 typedef struct HostDown {
-  bool on;           /* logind has announced it */
   bool taken_back;   /* migrations that could be aborted were */
   uint64_t until_ms; /* monotonic: until then migrations may finish */
 } HostDown;

@@ -3,6 +3,7 @@
 #include "libmigrate/core/forecast.h"
 
 #include "libmigrate/core/table.h"
+
 #include <stdio.h>
 
 static const char *const way_names[] = {
