@@ -111,7 +111,7 @@ bool mig_slot_hear(MigSlot *slot, const MigSlotNews *news) {
     slot->started = false;
   }
   slot->started = slot->started || news->started;
-  /* What runs after its owner started it is no guest that arrived; and a start may hide in a gap. */
+  /* A guest that its owner started here did not arrive by a migration; and such a start may go unseen in a gap. */
   slot->ran = slot->ran || (guest && slot->came && !slot->started && slot->watched);
   if (guest || news->arriving || news->definition || news->state == MIG_END_ABSENT)
     mig_slot_doubt(slot);

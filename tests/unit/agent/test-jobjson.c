@@ -287,7 +287,7 @@ static const Damage damages[] = {
     {"no object", "[]", "missing or invalid format"},
     {"no format", "{\"job\":{" GOOD "}}", "missing or invalid format"},
     {"a newer format", "{\"format\":3,\"job\":{" GOOD "}}", "newer handoffd"},
-    {"a format of before the first", "{\"format\":0,\"job\":{" GOOD "}}", "missing or invalid format"},
+    {"a format older than the first", "{\"format\":0,\"job\":{" GOOD "}}", "missing or invalid format"},
     {"no id", "{\"format\":1,\"job\":{\"phase\":\"pending\"}}", "id or phase"},
     {"a short id", "{\"format\":1,\"job\":{\"phase\":\"pending\",\"id\":\"12\"}}", "id or phase"},
     {"an unknown phase",
