@@ -73,6 +73,16 @@ static void a_target_that_starts_to_listen_has_no_guest_yet(void **state) {
                    MIG_END_RUNNING);
 }
 
+/* QEMU announces its end whatever it holds: a copy that a migration stopped as well. */
+static void only_a_guest_that_shuts_down_itself_is_known_to_run(void **state) {
+  assert_int_equal(mig_lifecycle_find(VIR_DOMAIN_EVENT_SHUTDOWN, VIR_DOMAIN_EVENT_SHUTDOWN_GUEST)->end,
+                   MIG_END_RUNNING);
+  assert_int_equal(mig_lifecycle_find(VIR_DOMAIN_EVENT_SHUTDOWN, VIR_DOMAIN_EVENT_SHUTDOWN_HOST)->end,
+                   MIG_END_UNKNOWN);
+  assert_int_equal(mig_lifecycle_find(VIR_DOMAIN_EVENT_SHUTDOWN, VIR_DOMAIN_EVENT_SHUTDOWN_FINISHED)->end,
+                   MIG_END_UNKNOWN);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_row_of_the_state_table_is_reached),
@@ -82,6 +92,7 @@ int main(void) {
       cmocka_unit_test(every_row_of_the_event_table_is_reached_and_fits_an_event),
       cmocka_unit_test(a_definition_that_changes_is_no_change_of_state),
       cmocka_unit_test(a_target_that_starts_to_listen_has_no_guest_yet),
+      cmocka_unit_test(only_a_guest_that_shuts_down_itself_is_known_to_run),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
