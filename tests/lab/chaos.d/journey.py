@@ -38,7 +38,7 @@ class Journey:
         self.fired = []  # [fault, phase, what happened], as they struck
         self.notes = []
         self.threads = []
-        self.killed_at = 0.0  # when its only copy was
+        self.killed_at, self.killed_node = 0.0, ""  # when and where a fault killed a copy of it
         self.died_lawfully = False
         self.remark = ""  # which of libvirt's or QEMU's own faults it hit
         self.checksum = ""  # of its disk's content
@@ -156,7 +156,7 @@ class Journey:
         while True:
             try:
                 self.lab.run("qemu", hop.target, GUEST, "kill")
-                self.killed_at = time.time()
+                self.killed_at, self.killed_node = time.time(), hop.target
                 break
             except RuntimeError:
                 if time.monotonic() > until or hop.is_final():

@@ -229,8 +229,13 @@ class Judge:
             node = ends[says]
             if node not in alive:
                 yield f"it says that the guest runs at {node}, which had no QEMU for it"
-            elif node not in ran and ran:
+            elif node not in ran and ran and not self.killed_unseen(node, since, until):
                 yield f"it says that the guest runs at {node}, but it ran at {sorted(ran)}"
+
+    def killed_unseen(self, node, since, until):
+        """Its only copy was killed there: it may have run for less than the watcher's interval."""
+        journey = self.journey
+        return journey.died_lawfully and journey.killed_node == node and since < journey.killed_at < until
 
     def ends_between(self, since, until):
         return any(since < act.ended < until or since < act.began < until for act in self.book.ends())
