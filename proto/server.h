@@ -2,8 +2,9 @@
 /* A varlink server on a Unix stream socket: connections, limits, dispatch. Knows nothing of handoffd. */
 #pragma once
 
+#include "proto/json.h"
+
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>

@@ -156,34 +156,6 @@ bool ctl_call_again(Ctl *ctl, const char *method, json_t *parameters, json_t **r
   return call_tries(ctl, method, parameters, 1, ret_parameters, failure);
 }
 
-json_t *ctl_policy_json(const MigPolicy *policy) {
-  json_t *object = NULL;
-
-  for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
-    const MigPolicyKeyInfo *info = mig_policy_key_info((MigPolicyKey)key);
-    uint64_t value = mig_policy_get(policy, (MigPolicyKey)key);
-    json_t *json = NULL;
-
-    if (!(policy->set & (1u << key)))
-      continue;
-    switch (info->type) {
-    case MIG_POLICY_TYPE_INT:
-      json = json_integer((json_int_t)value);
-      break;
-    case MIG_POLICY_TYPE_BOOL:
-      json = json_boolean(value);
-      break;
-    case MIG_POLICY_TYPE_ENUM:
-      json = json_string(info->enum_names[value]);
-      break;
-    }
-    if (!object)
-      object = json_object();
-    json_object_set_new(object, info->name, json);
-  }
-  return object;
-}
-
 struct Stream {
   Ctl *ctl;
   char *method;

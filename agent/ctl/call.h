@@ -4,8 +4,8 @@
 
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/failure.h"
+#include "proto/json.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 
 /* Timeout of a single call, including the time to connect. */
@@ -20,9 +20,6 @@ bool ctl_call(Ctl *ctl, const char *method, json_t *parameters, json_t **ret_par
 /* The same, but retried once if the agent goes away before it replies: for calls that are safe to repeat. */
 bool ctl_call_again(Ctl *ctl, const char *method, json_t *parameters, json_t **ret_parameters,
                     Failure *failure);
-
-/* The policy set by the options, as type Policy of the interface; NULL if they set nothing. */
-json_t *ctl_policy_json(const MigPolicy *policy);
 
 typedef struct Stream Stream;
 

@@ -4,9 +4,9 @@
 
 #include "agent/ctl/exitcode.h"
 #include "agent/ctl/term.h"
+#include "proto/json.h"
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
 /* Everything reported about one drain so far. */

@@ -6,11 +6,11 @@
 #include "agent/ctl/print.h"
 
 static bool blocks(json_t *finding) {
-  return json_is_true(json_object_get(finding, "blocks"));
+  return json_bool_of(finding, "blocks");
 }
 
 static bool is_transient(json_t *finding) {
-  return json_is_true(json_object_get(finding, "transient"));
+  return json_bool_of(finding, "transient");
 }
 
 static const char *text_of(json_t *finding, const char *key) {

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "agent/ctl/term.h"
-
-#include <jansson.h>
+#include "proto/json.h"
 
 typedef struct FindingsCount {
   unsigned blockers;

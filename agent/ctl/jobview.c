@@ -4,10 +4,6 @@
 
 #include <stddef.h>
 
-const char *json_string_of(json_t *object, const char *key) {
-  return json_string_value(json_object_get(object, key));
-}
-
 int64_t json_int_of(json_t *object, const char *key) {
   json_t *value = json_object_get(object, key);
 
@@ -145,7 +141,7 @@ bool job_view_read(json_t *job, JobView *ret) {
   view.has_progress = json_is_object(progress);
   view.has_failure = json_is_object(failure);
   view.has_result = json_is_object(result);
-  view.abort_requested = json_is_true(json_object_get(job, "abort_requested"));
+  view.abort_requested = json_bool_of(job, "abort_requested");
 
   if (!view.id || !view.domain || !phase)
     return false;

@@ -3,9 +3,8 @@
 #pragma once
 
 #include "libmigrate/core/types.h"
+#include "proto/json.h"
 
-#include <jansson.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Strings belong to `json` and live as long as it does. Absent strings are NULL, absent numbers -1. */
@@ -66,6 +65,5 @@ const char *job_view_target(const JobView *job);
 /* Memory and disks combined; -1: unknown. */
 int64_t job_view_remaining(const JobView *job);
 
-/* A string or number member of an object; NULL or -1 if absent or of another type. */
-const char *json_string_of(json_t *object, const char *key);
+/* A number member of an object; -1 if absent or of another type. */
 int64_t json_int_of(json_t *object, const char *key);

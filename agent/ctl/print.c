@@ -110,8 +110,7 @@ void print_hanging(Term *term, json_t *hanging) {
     int64_t since_us = json_integer_value(json_object_get(call, "since_usec_realtime"));
 
     print_field(term, i == 0 ? "hanging" : "", "%s: no answer from libvirtd at %s for %s (since %s)",
-                or_dash(json_string_value(json_object_get(call, "call"))),
-                or_dash(json_string_value(json_object_get(call, "libvirt_uri"))),
+                or_dash(json_string_of(call, "call")), or_dash(json_string_of(call, "libvirt_uri")),
                 format_duration_ms((now_us - since_us) / 1000).text, format_time(since_us).text);
   }
 }

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "agent/ctl/term.h"
+#include "proto/json.h"
 
 #include <glib.h>
-#include <jansson.h>
 
 /* For %s with a string that may be absent. */
 static inline const char *or_dash(const char *text) {

@@ -2,8 +2,9 @@
 /* Output: a terminal with a progress line that is redrawn, or a plain stream. */
 #pragma once
 
+#include "proto/json.h"
+
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffctl check: everything that prevents a migration. */
+#include "agent/base/policyjson.h"
 #include "agent/ctl/call.h"
 #include "agent/ctl/findings.h"
 
@@ -44,9 +45,9 @@ static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
 
 static json_t *parameters_of(const Options *options) {
   /* s* and o*: absent when NULL. */
-  json_t *parameters =
-      json_pack("{s:s, s:s, s:s*, s:o*}", "domain", options->args[0], "target", options->args[1],
-                "policy_name", options->policy_name, "policy", ctl_policy_json(&options->policy));
+  json_t *parameters = json_pack("{s:s, s:s, s:s*, s:o*}", "domain", options->args[0], "target",
+                                 options->args[1], "policy_name", options->policy_name, "policy",
+                                 policy_to_json(&options->policy, options->policy.set));
 
   if (options->even_if_cordoned)
     json_object_set_new(parameters, "even_if_cordoned", json_true());

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffctl drain: empties this node, and follows the drain. */
+#include "agent/base/policyjson.h"
 #include "agent/ctl/call.h"
 #include "agent/ctl/drainview.h"
 #include "agent/ctl/failure.h"
@@ -37,7 +38,8 @@ static json_t *parameters_of(const Options *options) {
     json_array_append_new(targets, json_string(*target));
   /* s* and o*: absent when NULL. */
   return json_pack("{s:o, s:s*, s:o*, s:s*}", "targets", targets, "policy_name", options->policy_name,
-                   "policy", ctl_policy_json(&options->policy), "request_key", options->request_key);
+                   "policy", policy_to_json(&options->policy, options->policy.set), "request_key",
+                   options->request_key);
 }
 
 /* The first reply to Drain says that the drain is on stable storage. From then on it is followed by WatchDrain, which

@@ -34,7 +34,7 @@ static unsigned count(json_t *changes, const char *name) {
 
 static void print_change(Term *term, json_t *change, const char *remedy) {
   const char *item = json_string_of(change, "item"), *message = json_string_of(change, "message");
-  bool also = json_is_true(json_object_get(change, "by_migration")) && strcmp(remedy, "migration") != 0;
+  bool also = json_bool_of(change, "by_migration") && strcmp(remedy, "migration") != 0;
 
   print_field(term, remedy, "%s%s%s%s", or_dash(json_string_of(change, "code")), item && *item ? " of " : "",
               item ? item : "", also ? ", or by a migration" : "");
@@ -69,9 +69,9 @@ static void print_domain(Term *term, json_t *evaluation) {
 
   if (error)
     term_print(term, "%s could not be evaluated: %s\n", name, error);
-  else if (!json_is_true(json_object_get(evaluation, "running")))
+  else if (!json_bool_of(evaluation, "running"))
     term_print(term, "%s is not running: its next start applies its whole definition.\n", name);
-  else if (!json_is_true(json_object_get(evaluation, "persistent")))
+  else if (!json_bool_of(evaluation, "persistent"))
     term_print(term, "%s is a transient domain, so it has no next start.\n", name);
   else if (total == 0)
     term_print(term, "The next start of %s would change nothing.\n", name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffctl forecast: how a migration would go, without starting it. */
+#include "agent/base/policyjson.h"
 #include "agent/ctl/call.h"
 #include "agent/ctl/format.h"
 #include "agent/ctl/jobview.h"
@@ -53,9 +54,9 @@ static void print_forecast(Ctl *ctl, json_t *reply, MigStage way, bool meets_pol
 
 static json_t *parameters_of(const Options *options) {
   /* s* and o*: absent when NULL. */
-  json_t *parameters =
-      json_pack("{s:s, s:s, s:s*, s:o*}", "domain", options->args[0], "target", options->args[1],
-                "policy_name", options->policy_name, "policy", ctl_policy_json(&options->policy));
+  json_t *parameters = json_pack("{s:s, s:s, s:s*, s:o*}", "domain", options->args[0], "target",
+                                 options->args[1], "policy_name", options->policy_name, "policy",
+                                 policy_to_json(&options->policy, options->policy.set));
 
   if (options->bandwidth_bytes_per_s > 0)
     json_object_set_new(parameters, "bandwidth_bytes_per_s",

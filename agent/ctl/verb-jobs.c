@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffctl list, show and tune: the state of jobs. */
+#include "agent/base/policyjson.h"
 #include "agent/ctl/call.h"
 #include "agent/ctl/findings.h"
 #include "agent/ctl/follow.h"
@@ -323,8 +324,8 @@ ExitStatus verb_tune(Ctl *ctl) {
   g_auto(Failure) failure = {0};
   json_t *reply = NULL, *policy, *value;
   const char *key;
-  json_t *parameters =
-      json_pack("{s:s, s:o}", "job", options->args[0], "policy", ctl_policy_json(&options->policy));
+  json_t *parameters = json_pack("{s:s, s:o}", "job", options->args[0], "policy",
+                                 policy_to_json(&options->policy, options->policy.set));
 
   if (!ctl_call(ctl, "io.handoffd.Agent.Tune", parameters, &reply, &failure))
     return failure_report(&failure, &ctl->term, options->json);
@@ -332,7 +333,7 @@ ExitStatus verb_tune(Ctl *ctl) {
     term_print_json(&ctl->term, reply);
   } else {
     /* The current values of the keys that were given. */
-    json_t *named = ctl_policy_json(&options->policy);
+    json_t *named = policy_to_json(&options->policy, options->policy.set);
 
     policy = json_object_get(json_object_get(reply, "job"), "policy");
     json_object_foreach (named, key, value) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffctl prepare and release, on a target: obtain and release a lease for an incoming domain. */
+#include "agent/base/policyjson.h"
 #include "agent/ctl/call.h"
 #include "agent/ctl/format.h"
 #include "agent/ctl/jobview.h"
@@ -11,7 +12,7 @@ static json_t *parameters_of(const Options *options) {
   /* s* and o*: absent when NULL. */
   json_t *parameters = json_pack("{s:s, s:s, s:s*, s:o*, s:s}", "domain", options->args[0], "source",
                                  options->args[1], "policy_name", options->policy_name, "policy",
-                                 ctl_policy_json(&options->policy), "request_key", key);
+                                 policy_to_json(&options->policy, options->policy.set), "request_key", key);
 
   if (options->make_disks)
     json_object_set_new(parameters, "make_disks", json_true());

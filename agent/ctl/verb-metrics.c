@@ -12,7 +12,7 @@ ExitStatus verb_metrics(Ctl *ctl) {
   if (ctl->options.json)
     term_print_json(&ctl->term, reply);
   else
-    term_print(&ctl->term, "%s", json_string_value(json_object_get(reply, "text")));
+    term_print(&ctl->term, "%s", json_string_of(reply, "text"));
   json_decref(reply);
   return EXIT_DONE;
 }

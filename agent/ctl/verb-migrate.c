@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffctl migrate: starts a migration and follows it. */
+#include "agent/base/policyjson.h"
 #include "agent/ctl/call.h"
 #include "agent/ctl/follow.h"
 #include "agent/ctl/interrupt.h"
@@ -19,7 +20,7 @@ static bool start(Ctl *ctl, json_t **ret_reply, JobView *ret_job, Failure *failu
   const Options *options = &ctl->options;
   g_autofree char *made_up = g_uuid_string_random();
   const char *key = options->request_key ? options->request_key : made_up;
-  json_t *policy = ctl_policy_json(&options->policy);
+  json_t *policy = policy_to_json(&options->policy, options->policy.set);
   /* s* and o*: absent when NULL. */
   json_t *parameters = json_pack("{s:s, s:s, s:s*, s:s*, s:o*, s:s}", "domain", options->args[0], "target",
                                  options->args[1], "migrate_uri", options->migrate_uri, "policy_name",

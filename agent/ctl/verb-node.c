@@ -33,7 +33,7 @@ static void print_libvirt(Term *term, json_t *node) {
 
   print_field(term, "libvirt", "%s  %s%s%s%s", uri ? uri : "?", version ? version : "",
               hypervisor ? ", hypervisor " : "", hypervisor ? hypervisor : "",
-              json_is_true(json_object_get(node, "libvirt_reachable")) ? "" : "not responding");
+              json_bool_of(node, "libvirt_reachable") ? "" : "not responding");
 }
 
 static void print_cordon(Term *term, json_t *cordon) {

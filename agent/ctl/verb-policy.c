@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* handoffctl policy: the goals of a migration, and where each of them comes from. */
+#include "agent/base/policyjson.h"
 #include "agent/ctl/call.h"
 #include "agent/ctl/jobview.h"
 #include "agent/ctl/print.h"
@@ -77,9 +78,9 @@ static void print_policies(Term *term, json_t *policies) {
 
     table_add(table, "%s", or_dash(json_string_of(policy, "name")));
     table_add(table, "%s",
-              json_is_true(json_object_get(policy, "chosen"))    ? "chosen"
-              : json_is_true(json_object_get(policy, "matches")) ? "yes, but less specific"
-                                                                 : "no");
+              json_bool_of(policy, "chosen")    ? "chosen"
+              : json_bool_of(policy, "matches") ? "yes, but less specific"
+                                                : "no");
     table_add(table, "%s", conditions);
     table_add(table, "%s", or_dash(json_string_of(policy, "place")));
   }
@@ -105,8 +106,9 @@ ExitStatus verb_policy(Ctl *ctl) {
   const Options *options = &ctl->options;
   g_auto(Failure) failure = {0};
   /* s* and o*: absent when NULL. */
-  json_t *parameters = json_pack("{s:s*, s:s*, s:o*}", "domain", options->args[0], "policy_name",
-                                 options->policy_name, "policy", ctl_policy_json(&options->policy));
+  json_t *parameters =
+      json_pack("{s:s*, s:s*, s:o*}", "domain", options->args[0], "policy_name", options->policy_name,
+                "policy", policy_to_json(&options->policy, options->policy.set));
   json_t *reply = NULL;
 
   if (!ctl_call(ctl, "io.handoffd.Agent.GetPolicy", parameters, &reply, &failure))

@@ -6,7 +6,7 @@
 #include "agent/drain/drain-private.h"
 
 #include "agent/base/clock.h"
-#include "agent/job/jobjson.h"
+#include "agent/base/policyjson.h"
 #include "agent/job/recordformat.h"
 
 #include <gio/gio.h>
@@ -29,11 +29,6 @@ static const char *const guest_state_names[] = {
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(guest_state_names) == DRAIN_GUEST_STATE_COUNT);
 
-static void set_string(json_t *object, const char *key, const char *value) {
-  if (value)
-    json_object_set_new(object, key, json_string(value));
-}
-
 static json_t *targets_to_json(const Drain *drain) {
   json_t *array = json_array();
 
@@ -41,9 +36,9 @@ static json_t *targets_to_json(const Drain *drain) {
     const DrainTarget *target = drain->targets->pdata[i];
     json_t *object = json_object();
 
-    set_string(object, "name", target->name);
-    set_string(object, "libvirt_uri", target->uri);
-    set_string(object, "migrate_uri", target->migrate_uri);
+    json_set_string(object, "name", target->name);
+    json_set_string(object, "libvirt_uri", target->uri);
+    json_set_string(object, "migrate_uri", target->migrate_uri);
     json_array_append_new(array, object);
   }
   return array;
@@ -54,8 +49,8 @@ static json_t *common_to_json(const Drain *drain) {
                              state_names[drain->state], "by", drain->by, "started_usec_realtime",
                              (json_int_t)drain->started_usec);
 
-  set_string(object, "request_key", drain->request_key);
-  set_string(object, "aborted_by", drain->aborted_by);
+  json_set_string(object, "request_key", drain->request_key);
+  json_set_string(object, "aborted_by", drain->aborted_by);
   if (drain->finished_usec > 0)
     json_object_set_new(object, "finished_usec_realtime", json_integer(drain->finished_usec));
   return object;
@@ -88,14 +83,14 @@ static json_t *refusals_to_json(const Drain *drain, const DrainGuest *guest) {
 
 /* For a waiting job, including what it waits for. */
 static void describe_job(const Drain *drain, const DrainGuest *guest, const Job *job, json_t *object) {
-  set_string(object, "target", job->target_name ? job->target_name : job->target_uri);
-  set_string(object, "phase", mig_phase_name(job->phase));
+  json_set_string(object, "target", job->target_name ? job->target_name : job->target_uri);
+  json_set_string(object, "phase", mig_phase_name(job->phase));
   json_object_set_new(object, "percent", json_integer(job->percent));
   if (job->phase == MIG_PHASE_PENDING && !guest->message) {
     JobPending pending;
 
     job_queue_explain(drain->drains->jobs->queue, job, clock_now_ms(), &pending);
-    set_string(object, "message", pending.message);
+    json_set_string(object, "message", pending.message);
     g_free(pending.message);
   }
 }
@@ -106,8 +101,8 @@ static json_t *guest_to_json(const Drain *drain, const DrainGuest *guest) {
   bool told = *guest->job_id && !guest->sending;
   const Job *job = told ? job_table_find_id(drain->drains->jobs->table, guest->job_id) : NULL;
 
-  set_string(object, "job", told ? guest->job_id : NULL);
-  set_string(object, "message", guest->message);
+  json_set_string(object, "job", told ? guest->job_id : NULL);
+  json_set_string(object, "message", guest->message);
   if (job)
     describe_job(drain, guest, job, object);
   if (guest->state == DRAIN_GUEST_CANNOT_MOVE)
@@ -131,20 +126,6 @@ json_t *drain_guests_to_json(const Drain *drain, uint64_t after) {
 }
 
 /* --- the record --- */
-
-/* Only the keys that were given; policy_to_json() has all of them. */
-static json_t *over_to_json(const MigPolicy *policy) {
-  json_t *all = policy_to_json(policy), *given = json_object();
-
-  for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
-    const char *name = mig_policy_key_info((MigPolicyKey)key)->name;
-
-    if (policy->set & (UINT32_C(1) << key))
-      json_object_set(given, name, json_object_get(all, name));
-  }
-  json_decref(all);
-  return given;
-}
 
 /* The rest of the record takes less than a quarter of it: drain-calls.c limits the targets. */
 #define GUESTS_BYTES_MAX (STORE_RECORD_BYTES_MAX / 4 * 3)
@@ -188,20 +169,16 @@ static json_t *guests_that_fit(json_t *guests) {
 json_t *drain_to_record(const Drain *drain) {
   json_t *object = common_to_json(drain);
 
-  set_string(object, "digest", drain->digest);
+  json_set_string(object, "digest", drain->digest);
   if (drain->caller)
     json_object_set_new(object, "caller", caller_to_json(drain->caller));
   if (drain->aborter)
     json_object_set_new(object, "aborter", caller_to_json(drain->aborter));
-  set_string(object, "policy_name", drain->asked.policy_name);
-  json_object_set_new(object, "policy", over_to_json(&drain->asked.over));
+  json_set_string(object, "policy_name", drain->asked.policy_name);
+  json_object_set_new(object, "policy", policy_to_json(&drain->asked.over, drain->asked.over.set));
   if (drain->final_guests)
     json_object_set_new(object, "guests", guests_that_fit(drain->final_guests));
   return json_pack("{si so}", "format", RECORD_FORMAT, "drain", object);
-}
-
-static char *get_string(json_t *object, const char *key) {
-  return g_strdup(json_string_value(json_object_get(object, key)));
 }
 
 static int index_of(const char *const *names, size_t n, const char *name) {
@@ -216,11 +193,10 @@ static void read_targets(Drain *drain, json_t *array) {
   size_t i;
 
   json_array_foreach (array, i, object) {
-    const char *uri = json_string_value(json_object_get(object, "libvirt_uri"));
+    const char *uri = json_string_of(object, "libvirt_uri");
 
     if (uri && drain->targets->len < DRAIN_TARGETS_MAX)
-      drain_add_target(drain, json_string_value(json_object_get(object, "name")), uri,
-                       json_string_value(json_object_get(object, "migrate_uri")));
+      drain_add_target(drain, json_string_of(object, "name"), uri, json_string_of(object, "migrate_uri"));
   }
 }
 
@@ -230,8 +206,7 @@ static void read_final_guests(Drain *drain, json_t *array) {
 
   drain->final_guests = json_is_array(array) ? json_incref(array) : json_array();
   json_array_foreach (drain->final_guests, i, object) {
-    int state = index_of(guest_state_names, G_N_ELEMENTS(guest_state_names),
-                         json_string_value(json_object_get(object, "state")));
+    int state = index_of(guest_state_names, G_N_ELEMENTS(guest_state_names), json_string_of(object, "state"));
 
     if (state >= 0)
       drain->final_counts[state]++;
@@ -240,13 +215,12 @@ static void read_final_guests(Drain *drain, json_t *array) {
 
 /* A file may contain anything: an incomplete record is rejected as a whole. */
 static bool read_all(Drain *drain, json_t *object, GError **error) {
-  const char *id = json_string_value(json_object_get(object, "id"));
-  int state =
-      index_of(state_names, G_N_ELEMENTS(state_names), json_string_value(json_object_get(object, "state")));
+  const char *id = json_string_of(object, "id");
+  int state = index_of(state_names, G_N_ELEMENTS(state_names), json_string_of(object, "state"));
   const char *key = NULL;
   char message[200];
 
-  drain->by = get_string(object, "by");
+  drain->by = g_strdup(json_string_of(object, "by"));
   read_targets(drain, json_object_get(object, "targets"));
   if (!id || strlen(id) != JOB_ID_SIZE - 1 || state < 0 || !drain->by || drain->targets->len == 0) {
     g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
@@ -260,14 +234,14 @@ static bool read_all(Drain *drain, json_t *object, GError **error) {
   }
   g_strlcpy(drain->id, id, sizeof drain->id);
   drain->state = (DrainState)state;
-  drain->request_key = get_string(object, "request_key");
-  drain->digest = get_string(object, "digest");
+  drain->request_key = g_strdup(json_string_of(object, "request_key"));
+  drain->digest = g_strdup(json_string_of(object, "digest"));
   drain->caller = caller_from_json(json_object_get(object, "caller"));
   drain->aborter = caller_from_json(json_object_get(object, "aborter"));
-  drain->aborted_by = get_string(object, "aborted_by");
+  drain->aborted_by = g_strdup(json_string_of(object, "aborted_by"));
   if (!drain->aborted_by && drain->state == DRAIN_STOPPING)
     drain->aborted_by = g_strdup("an unknown caller");
-  drain->asked.policy_name = get_string(object, "policy_name");
+  drain->asked.policy_name = g_strdup(json_string_of(object, "policy_name"));
   drain->started_usec = (int64_t)json_integer_value(json_object_get(object, "started_usec_realtime"));
   drain->finished_usec = (int64_t)json_integer_value(json_object_get(object, "finished_usec_realtime"));
   /* What was known about the domains is lost. */

@@ -235,8 +235,7 @@ static char *describe_refusals(const Drain *drain, const DrainGuest *guest) {
       continue;
     }
     json_array_foreach (guest->blockers[i], k, finding)
-      g_string_append_printf(text, "%s%s", k > 0 ? ", " : "",
-                             json_string_value(json_object_get(finding, "code")));
+      g_string_append_printf(text, "%s%s", k > 0 ? ", " : "", json_string_of(finding, "code"));
   }
   return g_string_free(g_steal_pointer(&text), FALSE);
 }

@@ -7,7 +7,6 @@
 #include "proto/server.h"
 
 #include <glib.h>
-#include <jansson.h>
 
 typedef struct Drains Drains;
 

@@ -104,7 +104,7 @@ Caller *caller_from_json(json_t *object) {
     return NULL;
   caller = g_new0(Caller, 1);
   *caller = (Caller){.uid = (uid_t)uid, .gid = (gid_t)gid, .pid = (pid_t)pid};
-  caller->unit = g_strdup(json_string_value(json_object_get(object, "unit")));
-  caller->comm = g_strdup(json_string_value(json_object_get(object, "comm")));
+  caller->unit = g_strdup(json_string_of(object, "unit"));
+  caller->comm = g_strdup(json_string_of(object, "comm"));
   return caller;
 }

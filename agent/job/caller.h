@@ -2,10 +2,10 @@
 /* The caller of a request, as the kernel identifies it; kept with the job. */
 #pragma once
 
+#include "proto/json.h"
 #include "proto/server.h"
 
 #include <glib.h>
-#include <jansson.h>
 
 typedef struct Caller {
   uid_t uid; /* these three as of when it connected */

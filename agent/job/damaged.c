@@ -91,12 +91,12 @@ static char *salvage(const char *text, size_t size, const char *field) {
 static void take_from_json(Entry *entry, json_t *record) {
   json_t *job = json_object_get(record, "job");
   json_t *key = json_object_get(job, "request_key");
-  const char *id = json_string_value(json_object_get(job, "id"));
+  const char *id = json_string_of(job, "id");
 
   if (g_strcmp0(id, entry->id) != 0)
     return;
   entry->request_key = g_strdup(json_string_value(key));
-  entry->domain_uuid = g_strdup(json_string_value(json_object_get(json_object_get(job, "domain"), "uuid")));
+  entry->domain_uuid = g_strdup(json_string_of(json_object_get(job, "domain"), "uuid"));
   entry->sure = (!key || entry->request_key) && entry->domain_uuid;
 }
 
@@ -196,11 +196,6 @@ unsigned damaged_count(Damaged *damaged) {
   return damaged->entries->len;
 }
 
-static void set_string(json_t *object, const char *key, const char *value) {
-  if (value)
-    json_object_set_new(object, key, json_string(value));
-}
-
 json_t *damaged_to_json(Damaged *damaged) {
   json_t *array;
 
@@ -212,10 +207,10 @@ json_t *damaged_to_json(Damaged *damaged) {
     g_autofree char *file = store_find_file(entry->store, entry->id);
     json_t *object = json_object();
 
-    set_string(object, "path", file);
-    set_string(object, "message", entry->why);
-    set_string(object, "request_key", entry->request_key);
-    set_string(object, "domain_uuid", entry->domain_uuid);
+    json_set_string(object, "path", file);
+    json_set_string(object, "message", entry->why);
+    json_set_string(object, "request_key", entry->request_key);
+    json_set_string(object, "domain_uuid", entry->domain_uuid);
     json_array_append_new(array, object);
   }
   return array;

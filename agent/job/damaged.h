@@ -3,9 +3,9 @@
 #pragma once
 
 #include "agent/job/store.h"
+#include "proto/json.h"
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
 typedef struct Damaged Damaged;

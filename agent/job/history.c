@@ -267,8 +267,8 @@ static History *read_history(json_t *root, const char *job_id, uint64_t gap_ms, 
                 (long long)format, FORMAT);
     return NULL;
   }
-  if (format < 1 || g_strcmp0(json_string_value(json_object_get(root, "job")), job_id) != 0 ||
-      !json_is_array(rows) || json_array_size(rows) > HISTORY_POINTS_MAX || json_integer_value(step) < 0) {
+  if (format < 1 || g_strcmp0(json_string_of(root, "job"), job_id) != 0 || !json_is_array(rows) ||
+      json_array_size(rows) > HISTORY_POINTS_MAX || json_integer_value(step) < 0) {
     g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "not the history of job %s", job_id);
     return NULL;
   }

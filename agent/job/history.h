@@ -3,9 +3,9 @@
 #pragma once
 
 #include "libmigrate/core/types.h"
+#include "proto/json.h"
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
 #define HISTORY_POINTS_MAX 256

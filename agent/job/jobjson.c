@@ -2,10 +2,10 @@
 /* A job as JSON: as the interface shows it. */
 #include "agent/job/jobjson-private.h"
 
+#include "agent/base/policyjson.h"
 #include "agent/job/recordformat.h"
 
 #include <gio/gio.h>
-#include <inttypes.h>
 #include <string.h>
 
 #define NEWS_EVENTS 8
@@ -13,12 +13,6 @@
 /* JSON integers on the wire are signed. */
 static json_t *json_count(uint64_t value) {
   return json_integer((json_int_t)MIN(value, (uint64_t)INT64_MAX));
-}
-
-/* Sets nothing for NULL: absent means unknown. */
-void jobjson_set_string(json_t *object, const char *key, const char *value) {
-  if (value)
-    json_object_set_new_nocheck(object, key, json_string(value));
 }
 
 void jobjson_set_time(json_t *object, const char *key, int64_t value_usec) {
@@ -31,90 +25,12 @@ void jobjson_set_count_if(json_t *object, bool have, const char *key, uint64_t v
     json_object_set_new_nocheck(object, key, json_count(value));
 }
 
-json_t *policy_to_json(const MigPolicy *policy) {
-  json_t *object = json_object();
-
-  for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
-    const MigPolicyKeyInfo *info = mig_policy_key_info((MigPolicyKey)key);
-    uint64_t value = policy->values[key];
-    json_t *json = NULL;
-
-    switch (info->type) {
-    case MIG_POLICY_TYPE_INT:
-      json = json_count(value);
-      break;
-    case MIG_POLICY_TYPE_BOOL:
-      json = json_boolean(value);
-      break;
-    case MIG_POLICY_TYPE_ENUM:
-      json = json_string(info->enum_names[value]);
-      break;
-    }
-    json_object_set_new_nocheck(object, info->name, json);
-  }
-  return object;
-}
-
-/* A number beyond all integers is beyond all limits, too; converting it could yield anything, such as 0 for no limit. */
-static uint64_t count_of_number(json_t *value) {
-  if (json_is_integer(value))
-    return (uint64_t)json_integer_value(value);
-  return json_real_value(value) < 9e18 ? (uint64_t)json_real_value(value) : UINT64_MAX;
-}
-
-static MigPolicyError policy_set_json(MigPolicy *policy, const MigPolicyKeyInfo *info, json_t *value,
-                                      char *ret_message, size_t message_size) {
-  switch (info->type) {
-  case MIG_POLICY_TYPE_INT:
-    if (!json_is_number(value) || json_number_value(value) < 0) {
-      g_snprintf(ret_message, message_size, "%s takes a number from %" PRIu64 " to %" PRIu64, info->name,
-                 info->min, info->max);
-      return MIG_POLICY_ERROR_NOT_A_NUMBER;
-    }
-    return mig_policy_set(policy, info->key, count_of_number(value), ret_message, message_size);
-  case MIG_POLICY_TYPE_BOOL:
-    if (!json_is_boolean(value)) {
-      g_snprintf(ret_message, message_size, "%s takes true or false", info->name);
-      return MIG_POLICY_ERROR_NOT_A_BOOLEAN;
-    }
-    return mig_policy_set(policy, info->key, json_is_true(value), ret_message, message_size);
-  case MIG_POLICY_TYPE_ENUM:
-    return mig_policy_set_text(policy, info->name, json_is_string(value) ? json_string_value(value) : "",
-                               ret_message, message_size);
-  }
-  return MIG_POLICY_ERROR_UNKNOWN_KEY;
-}
-
-bool policy_from_json(json_t *object, MigPolicy *ret_policy, const char **ret_key, char *ret_message,
-                      size_t message_size) {
-  MigPolicy policy;
-  const char *key;
-  json_t *value;
-
-  mig_policy_init(&policy);
-  json_object_foreach (object, key, value) {
-    const MigPolicyKeyInfo *info = mig_policy_key_by_name(key);
-
-    if (info && json_is_null(value))
-      continue;
-    *ret_key = key;
-    if (!info) {
-      g_snprintf(ret_message, message_size, "unknown key");
-      return false;
-    }
-    if (policy_set_json(&policy, info, value, ret_message, message_size) != MIG_POLICY_OK)
-      return false;
-  }
-  *ret_policy = policy;
-  return true;
-}
-
 static json_t *target_to_json(const Job *job) {
   json_t *object = json_object();
 
-  jobjson_set_string(object, "name", job->target_name);
-  jobjson_set_string(object, "libvirt_uri", job->target_uri);
-  jobjson_set_string(object, "migrate_uri", job->migrate_uri);
+  json_set_string(object, "name", job->target_name);
+  json_set_string(object, "libvirt_uri", job->target_uri);
+  json_set_string(object, "migrate_uri", job->migrate_uri);
   return object;
 }
 
@@ -128,7 +44,7 @@ static json_t *event_to_json(const JobEvent *event) {
                              mig_stage_name(event->stage), "kind", event->kind, "message", event->message);
 
   if (event->cause != MIG_CAUSE_NONE)
-    jobjson_set_string(object, "cause", mig_cause_name(event->cause));
+    json_set_string(object, "cause", mig_cause_name(event->cause));
   return object;
 }
 
@@ -140,34 +56,33 @@ json_t *jobjson_events(const Job *job, unsigned newest) {
   return array;
 }
 
+const JobjsonCount jobjson_sample_counts[JOBJSON_SAMPLE_COUNTS] = {
+    {"elapsed_ms", offsetof(MigSample, elapsed_ms)},
+    {"memory_total_bytes", offsetof(MigSample, memory_total_bytes)},
+    {"memory_processed_bytes", offsetof(MigSample, memory_processed_bytes)},
+    {"memory_remaining_bytes", offsetof(MigSample, memory_remaining_bytes)},
+    {"disk_total_bytes", offsetof(MigSample, disk_total_bytes)},
+    {"disk_processed_bytes", offsetof(MigSample, disk_processed_bytes)},
+    {"disk_remaining_bytes", offsetof(MigSample, disk_remaining_bytes)},
+    {"bandwidth_bytes_per_s", offsetof(MigSample, bandwidth_bytes_per_s)},
+    {"dirty_rate_bytes_per_s", offsetof(MigSample, dirty_rate_bytes_per_s)},
+    {"iteration", offsetof(MigSample, iteration)},
+    {"throttle_pct", offsetof(MigSample, throttle_pct)},
+    {"expected_downtime_ms", offsetof(MigSample, expected_downtime_ms)},
+    {"post_copy_requests", offsetof(MigSample, post_copy_requests)},
+};
+
 json_t *jobjson_progress(const Job *job, const JobContext *context) {
   const MigSample *sample = &job->sample;
-  uint64_t age_ms = context->now_ms > sample->now_ms ? context->now_ms - sample->now_ms : 0;
+  bool ages = !job_is_final(job) && context->now_ms > sample->now_ms;
   json_t *object = json_object();
 
-  const struct {
-    const char *key;
-    uint64_t value;
-  } counts[] = {
-      {"percent", job->percent},
-      {"elapsed_ms", sample->elapsed_ms},
-      {"memory_total_bytes", sample->memory_total_bytes},
-      {"memory_processed_bytes", sample->memory_processed_bytes},
-      {"memory_remaining_bytes", sample->memory_remaining_bytes},
-      {"disk_total_bytes", sample->disk_total_bytes},
-      {"disk_processed_bytes", sample->disk_processed_bytes},
-      {"disk_remaining_bytes", sample->disk_remaining_bytes},
-      {"bandwidth_bytes_per_s", sample->bandwidth_bytes_per_s},
-      {"dirty_rate_bytes_per_s", sample->dirty_rate_bytes_per_s},
-      {"iteration", sample->iteration},
-      {"throttle_pct", sample->throttle_pct},
-      {"expected_downtime_ms", sample->expected_downtime_ms},
-      {"post_copy_requests", sample->post_copy_requests},
-      {"age_ms", job_is_final(job) ? 0 : age_ms},
-  };
-
-  for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
-    json_object_set_new_nocheck(object, counts[i].key, json_count(counts[i].value));
+  json_object_set_new_nocheck(object, "percent", json_count(job->percent));
+  for (size_t i = 0; i < JOBJSON_SAMPLE_COUNTS; i++)
+    json_object_set_new_nocheck(
+        object, jobjson_sample_counts[i].key,
+        json_count(G_STRUCT_MEMBER(uint64_t, sample, jobjson_sample_counts[i].offset)));
+  json_object_set_new_nocheck(object, "age_ms", json_count(ages ? context->now_ms - sample->now_ms : 0));
   return object;
 }
 
@@ -178,7 +93,7 @@ json_t *jobjson_failure(const JobFailure *failure) {
 
   if (failure->libvirt_message) {
     json_object_set_new_nocheck(object, "libvirt_code", json_integer(failure->libvirt_code));
-    jobjson_set_string(object, "libvirt_message", failure->libvirt_message);
+    json_set_string(object, "libvirt_message", failure->libvirt_message);
   }
   return object;
 }
@@ -187,9 +102,9 @@ static json_t *finding_to_json(const char *code, bool blocks, bool transient, co
                                const char *remedy) {
   json_t *object = json_pack("{sb sb}", "blocks", (int)blocks, "transient", (int)transient);
 
-  jobjson_set_string(object, "code", code);
-  jobjson_set_string(object, "seen", seen);
-  jobjson_set_string(object, "remedy", remedy);
+  json_set_string(object, "code", code);
+  json_set_string(object, "seen", seen);
+  json_set_string(object, "remedy", remedy);
   return object;
 }
 
@@ -231,8 +146,8 @@ static json_t *result_to_json(const Job *job) {
   jobjson_set_count_if(object, job->result.have_downtime, "downtime_ms", job->result.downtime_ms);
   jobjson_set_count_if(object, job->result.have_transferred, "transferred_bytes",
                        job->result.transferred_bytes);
-  jobjson_set_string(object, "running_at", job_where_name(job->result.running_at));
-  jobjson_set_string(object, "evidence", job->result.evidence ? job->result.evidence : "");
+  json_set_string(object, "running_at", job_where_name(job->result.running_at));
+  json_set_string(object, "evidence", job->result.evidence ? job->result.evidence : "");
   return object;
 }
 
@@ -241,11 +156,11 @@ static json_t *recovery_to_json(const Job *job) {
   json_t *object = json_object();
 
   json_object_set_new_nocheck(object, "since_usec_realtime", json_integer(recovery->since_usec));
-  jobjson_set_string(object, "evidence", job->result.evidence ? job->result.evidence : "asking both ends");
+  json_set_string(object, "evidence", job->result.evidence ? job->result.evidence : "asking both ends");
   json_object_set_new_nocheck(object, "tries", json_integer(recovery->tries));
   jobjson_set_time(object, "tried_usec_realtime", recovery->tried_usec);
   jobjson_set_time(object, "again_usec_realtime", recovery->again_usec);
-  jobjson_set_string(object, "error", recovery->error);
+  json_set_string(object, "error", recovery->error);
   return object;
 }
 
@@ -278,24 +193,24 @@ static json_t *sources_to_json(const Job *job) {
 json_t *jobjson_common(const Job *job) {
   json_t *object = json_object();
 
-  jobjson_set_string(object, "id", job->id);
-  jobjson_set_string(object, "request_key", job->request_key);
-  jobjson_set_string(object, "direction", mig_direction_name(job->direction));
-  jobjson_set_string(object, "drain", job->drain_id);
+  json_set_string(object, "id", job->id);
+  json_set_string(object, "request_key", job->request_key);
+  json_set_string(object, "direction", mig_direction_name(job->direction));
+  json_set_string(object, "drain", job->drain_id);
   if (job->caller)
     json_object_set_new_nocheck(object, "caller", caller_to_json(job->caller));
   json_object_set_new_nocheck(object, "domain", domain_to_json(job));
   json_object_set_new_nocheck(object, "target", target_to_json(job));
   if (job->lease)
-    jobjson_set_string(object, "source", job->lease->source);
+    json_set_string(object, "source", job->lease->source);
   if (job->lease && job->lease->leased && !job_is_final(job))
     json_object_set_new_nocheck(object, "lease", job_lease_to_json(job));
   json_object_set_new_nocheck(object, "revision", json_count(job->revision));
-  jobjson_set_string(object, "phase", mig_phase_name(job->phase));
-  jobjson_set_string(object, "stage", mig_stage_name(job->stage));
-  json_object_set_new_nocheck(object, "policy", policy_to_json(&job->policy));
-  jobjson_set_string(object, "policy_name", job->policy_name);
-  jobjson_set_string(object, "policy_matched", job->policy_matched);
+  json_set_string(object, "phase", mig_phase_name(job->phase));
+  json_set_string(object, "stage", mig_stage_name(job->stage));
+  json_object_set_new_nocheck(object, "policy", policy_to_json(&job->policy, POLICY_ALL_KEYS));
+  json_set_string(object, "policy_name", job->policy_name);
+  json_set_string(object, "policy_matched", job->policy_matched);
   json_object_set_new_nocheck(object, "policy_sources", sources_to_json(job));
   json_object_set_new_nocheck(object, "abort_requested", json_boolean(job->abort_requested));
   jobjson_set_time(object, "created_usec_realtime", job->created_usec);
@@ -303,7 +218,7 @@ json_t *jobjson_common(const Job *job) {
   jobjson_set_time(object, "finished_usec_realtime", job->finished_usec);
   jobjson_set_count_if(object, job->share_bytes_per_s > 0, "bandwidth_share_bytes_per_s",
                        job->share_bytes_per_s);
-  jobjson_set_string(object, "next_action", job->next_action);
+  json_set_string(object, "next_action", job->next_action);
   if (job->findings)
     json_object_set_new_nocheck(object, "findings", findings_to_json(job->findings));
   if (job_is_final(job))
@@ -322,7 +237,7 @@ const char *way_to_stage_name(MigWay way) {
 static json_t *forecast_to_json(const Job *job) {
   json_t *object = json_object();
 
-  jobjson_set_string(object, "way", way_to_stage_name(job->forecast.way));
+  json_set_string(object, "way", way_to_stage_name(job->forecast.way));
   json_object_set_new_nocheck(object, "total_time_ms", json_count(job->forecast.total_ms));
   json_object_set_new_nocheck(object, "pause_ms", json_count(job->forecast.pause_ms));
   json_object_set_new_nocheck(object, "floor_ms", json_count(job->forecast.floor_ms));
@@ -354,17 +269,17 @@ json_t *job_to_json(const Job *job, const JobContext *context, JobDetail view) {
 json_t *job_to_summary(const Job *job, const JobContext *context) {
   json_t *object = json_object();
 
-  jobjson_set_string(object, "id", job->id);
+  json_set_string(object, "id", job->id);
   json_object_set_new_nocheck(object, "domain", domain_to_json(job));
   json_object_set_new_nocheck(object, "target", target_to_json(job));
-  jobjson_set_string(object, "direction", mig_direction_name(job->direction));
-  jobjson_set_string(object, "phase", mig_phase_name(job->phase));
-  jobjson_set_string(object, "stage", mig_stage_name(job->stage));
+  json_set_string(object, "direction", mig_direction_name(job->direction));
+  json_set_string(object, "phase", mig_phase_name(job->phase));
+  json_set_string(object, "stage", mig_stage_name(job->stage));
   json_object_set_new_nocheck(object, "percent", json_integer(job->percent));
   if (job_is_final(job) && job->failure.cause != MIG_CAUSE_NONE)
-    jobjson_set_string(object, "cause", mig_cause_name(job->failure.cause));
+    json_set_string(object, "cause", mig_cause_name(job->failure.cause));
   if (job->phase == MIG_PHASE_PENDING) {
-    jobjson_set_string(object, "pending_reason", context->pending_reason);
+    json_set_string(object, "pending_reason", context->pending_reason);
     jobjson_set_count_if(object, context->queue_position > 0, "queue_position", context->queue_position);
     jobjson_set_time(object, "pending_until_usec_realtime", context->pending_until_usec);
   }

@@ -4,8 +4,7 @@
 
 #include "agent/job/job.h"
 #include "libmigrate/core/migratable.h"
-
-#include <jansson.h>
+#include "proto/json.h"
 
 typedef enum JobDetail {
   JOB_DETAIL_FULL, /* all events */
@@ -39,11 +38,3 @@ json_t *job_to_summary(const Job *job, const JobContext *context);
 
 /* An array of the interface's type Finding. */
 json_t *check_report_to_json(const MigCheckReport *report);
-
-/* The interface's type Policy: every key. */
-json_t *policy_to_json(const MigPolicy *policy);
-
-/* Parses a Policy; any key may be absent or null. On failure ret_key (static or borrowed from `object`) names the key, and
- * ret_message says what would be accepted. */
-bool policy_from_json(json_t *object, MigPolicy *ret_policy, const char **ret_key, char *ret_message,
-                      size_t message_size);

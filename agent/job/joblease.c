@@ -81,11 +81,6 @@ MigImage job_image_get(const JobImage *image) {
 
 /* --- as JSON --- */
 
-static void set_string(json_t *object, const char *key, const char *value) {
-  if (value)
-    json_object_set_new(object, key, json_string(value));
-}
-
 json_t *job_lease_to_json(const Job *job) {
   const JobLease *lease = job->lease;
   json_t *images = json_array();
@@ -101,7 +96,7 @@ json_t *job_lease_to_json(const Job *job) {
   object = json_pack("{ss sI sI ss so}", "id", job->id, "memory_bytes", (json_int_t)job->memory_bytes,
                      "expires_usec_realtime", (json_int_t)lease->expires_usec, "libvirt_uri", job->target_uri,
                      "images", images);
-  set_string(object, "migrate_uri", job->migrate_uri);
+  json_set_string(object, "migrate_uri", job->migrate_uri);
   return object;
 }
 
@@ -115,8 +110,8 @@ json_t *job_lease_to_record(const JobLease *lease) {
         json_pack("{ss ss ss sI ss}", "disk", image->disk, "path", image->path, "format", image->format,
                   "capacity_bytes", (json_int_t)image->capacity_bytes, "state", image_states[image->state]);
 
-    set_string(json, "pool", image->pool);
-    set_string(json, "volume", image->volume);
+    json_set_string(json, "pool", image->pool);
+    json_set_string(json, "volume", image->volume);
     /* Informational. No process removes an image that another one made. */
     if (image->stamp.known)
       json_object_set_new(json, "stamp",
@@ -130,7 +125,7 @@ json_t *job_lease_to_record(const JobLease *lease) {
                      (int)lease->slot.came, "ran", (int)lease->slot.ran, "traces", (int)lease->slot.traces,
                      "started", (int)lease->slot.started, "ending", mig_slot_end_name(lease->slot.ending),
                      "images", images);
-  set_string(object, "source", lease->source);
+  json_set_string(object, "source", lease->source);
   return object;
 }
 
@@ -143,7 +138,7 @@ static JobImageState image_state_from_name(const char *name) {
 }
 
 static void read_stamp(json_t *json, MigImageStamp *ret_stamp) {
-  const char *mtime = json_string_value(json_object_get(json, "mtime"));
+  const char *mtime = json_string_of(json, "mtime");
 
   if (!mtime || strlen(mtime) >= sizeof ret_stamp->mtime)
     return;
@@ -154,12 +149,12 @@ static void read_stamp(json_t *json, MigImageStamp *ret_stamp) {
 }
 
 static void read_image(JobLease *lease, json_t *json) {
-  const char *disk = json_string_value(json_object_get(json, "disk"));
+  const char *disk = json_string_of(json, "disk");
   const MigImage image = {
-      .path = json_string_value(json_object_get(json, "path")),
-      .pool = json_string_value(json_object_get(json, "pool")),
-      .volume = json_string_value(json_object_get(json, "volume")),
-      .format = json_string_value(json_object_get(json, "format")),
+      .path = json_string_of(json, "path"),
+      .pool = json_string_of(json, "pool"),
+      .volume = json_string_of(json, "volume"),
+      .format = json_string_of(json, "format"),
       .capacity_bytes = (uint64_t)json_integer_value(json_object_get(json, "capacity_bytes")),
   };
 
@@ -169,25 +164,25 @@ static void read_image(JobLease *lease, json_t *json) {
     return;
   job_lease_add_image(lease, disk, &image);
   added = lease->images->pdata[lease->images->len - 1];
-  added->state = image_state_from_name(json_string_value(json_object_get(json, "state")));
+  added->state = image_state_from_name(json_string_of(json, "state"));
   read_stamp(json_object_get(json, "stamp"), &added->stamp);
 }
 
 JobLease *job_lease_from_record(json_t *object) {
   JobLease *lease = job_lease_new();
-  int ending = mig_slot_end_from_name(json_string_value(json_object_get(object, "ending")));
+  int ending = mig_slot_end_from_name(json_string_of(object, "ending"));
   json_t *image;
   size_t i;
 
-  lease->source = g_strdup(json_string_value(json_object_get(object, "source")));
+  lease->source = g_strdup(json_string_of(object, "source"));
   /* If incomplete, it expires at once. */
-  lease->leased = !object || json_is_true(json_object_get(object, "leased"));
+  lease->leased = !object || json_bool_of(object, "leased");
   lease->timeout_ms = (uint64_t)json_integer_value(json_object_get(object, "timeout_ms"));
   lease->expires_usec = json_integer_value(json_object_get(object, "expires_usec"));
-  lease->slot.came = json_is_true(json_object_get(object, "came"));
-  lease->slot.ran = json_is_true(json_object_get(object, "ran"));
-  lease->slot.traces = json_is_true(json_object_get(object, "traces"));
-  lease->slot.started = json_is_true(json_object_get(object, "started"));
+  lease->slot.came = json_bool_of(object, "came");
+  lease->slot.ran = json_bool_of(object, "ran");
+  lease->slot.traces = json_bool_of(object, "traces");
+  lease->slot.started = json_bool_of(object, "started");
   lease->slot.ending = ending == MIG_ENUM_UNKNOWN ? MIG_SLOT_OPEN : (MigSlotEnd)ending;
   json_array_foreach (json_object_get(object, "images"), i, image)
     read_image(lease, image);

@@ -4,9 +4,9 @@
 
 #include "libmigrate/core/slot.h"
 #include "libmigrate/virt/driver.h"
+#include "proto/json.h"
 
 #include <glib.h>
-#include <jansson.h>
 
 struct Job;
 

@@ -2,6 +2,7 @@
 /* A job's record, written and read: what of a job outlives the process. */
 #include "agent/job/jobrecord.h"
 
+#include "agent/base/policyjson.h"
 #include "agent/job/jobjson-private.h"
 #include "agent/job/recordformat.h"
 
@@ -73,7 +74,7 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
     jobjson_set_time(agent, "recovering_since_usec", job->recovery.since_usec);
   if (job_is_final(job))
     json_object_set_new_nocheck(agent, "finished_ms", json_integer(job->finished_ms));
-  jobjson_set_string(agent, "request_digest", job->request_digest);
+  json_set_string(agent, "request_digest", job->request_digest);
   jobjson_set_count_if(agent, job->link_bytes_per_s > 0, "link_bytes_per_s", job->link_bytes_per_s);
   if (job->have_plan) {
     json_object_set_new_nocheck(agent, "plan", plan_to_json(&job->plan));
@@ -94,13 +95,9 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
 
 /* Reading a record: absent fields keep their values. */
 
-static char *get_string(json_t *object, const char *key) {
-  return g_strdup(json_string_value(json_object_get(object, key)));
-}
-
 /* For texts that are cut to size. */
 static char *get_text(json_t *object, const char *key) {
-  return job_copy_text(json_string_value(json_object_get(object, key)));
+  return job_copy_text(json_string_of(object, key));
 }
 
 static uint64_t get_count(json_t *object, const char *key) {
@@ -121,7 +118,7 @@ static bool get_count_if(json_t *object, const char *key, uint64_t *ret_value) {
 }
 
 static int get_enum(json_t *object, const char *key, int (*from_name)(const char *)) {
-  const char *name = json_string_value(json_object_get(object, key));
+  const char *name = json_string_of(object, key);
 
   return name ? from_name(name) : MIG_ENUM_UNKNOWN;
 }
@@ -136,12 +133,12 @@ static void read_events(Job *job, json_t *array) {
   size_t i;
 
   json_array_foreach (array, i, object) {
-    const char *kind = json_string_value(json_object_get(object, "kind"));
+    const char *kind = json_string_of(object, "kind");
 
     if (!kind)
       continue;
     job_add_event(job, kind, (MigCause)get_enum_or_zero(object, "cause", mig_cause_from_name), "%s",
-                  json_string_value(json_object_get(object, "message")));
+                  json_string_of(object, "message"));
     JobEvent *event = job->events->pdata[job->events->len - 1];
     event->seq = get_count(object, "seq");
     event->time_usec = (int64_t)get_count(object, "time_usec_realtime");
@@ -155,7 +152,7 @@ static void read_sources(Job *job, json_t *array) {
   size_t i;
 
   json_array_foreach (array, i, object) {
-    const MigPolicyKeyInfo *info = mig_policy_key_by_name(json_string_value(json_object_get(object, "key")));
+    const MigPolicyKeyInfo *info = mig_policy_key_by_name(json_string_of(object, "key"));
 
     if (info)
       job->policy_sources[info->key] = (uint8_t)get_enum_or_zero(object, "source", goal_source_from_name);
@@ -178,18 +175,18 @@ static void read_findings(Job *job, json_t *array) {
   size_t i;
 
   json_array_foreach (array, i, object) {
-    const char *code = json_string_value(json_object_get(object, "code"));
-    const char *seen = json_string_value(json_object_get(object, "seen"));
-    const char *remedy = json_string_value(json_object_get(object, "remedy"));
+    const char *code = json_string_of(object, "code");
+    const char *seen = json_string_of(object, "seen");
+    const char *remedy = json_string_of(object, "remedy");
 
     if (code && seen && remedy)
-      job_add_finding(job, code, json_is_true(json_object_get(object, "blocks")),
-                      json_is_true(json_object_get(object, "transient")), seen, remedy);
+      job_add_finding(job, code, json_bool_of(object, "blocks"), json_bool_of(object, "transient"), seen,
+                      remedy);
   }
 }
 
 static void read_result(Job *job, json_t *object) {
-  int where = job_where_from_name(json_string_value(json_object_get(object, "running_at")));
+  int where = job_where_from_name(json_string_of(object, "running_at"));
 
   job->result.have_total_time = get_count_if(object, "total_time_ms", &job->result.total_time_ms);
   job->result.have_downtime = get_count_if(object, "downtime_ms", &job->result.downtime_ms);
@@ -204,27 +201,17 @@ static void read_progress(Job *job, json_t *object) {
 
   job->percent = get_small(object, "percent", 100);
   sample->valid = true;
-  sample->elapsed_ms = get_count(object, "elapsed_ms");
-  sample->memory_total_bytes = get_count(object, "memory_total_bytes");
-  sample->memory_processed_bytes = get_count(object, "memory_processed_bytes");
-  sample->memory_remaining_bytes = get_count(object, "memory_remaining_bytes");
-  sample->disk_total_bytes = get_count(object, "disk_total_bytes");
-  sample->disk_processed_bytes = get_count(object, "disk_processed_bytes");
-  sample->disk_remaining_bytes = get_count(object, "disk_remaining_bytes");
-  sample->bandwidth_bytes_per_s = get_count(object, "bandwidth_bytes_per_s");
-  sample->dirty_rate_bytes_per_s = get_count(object, "dirty_rate_bytes_per_s");
-  sample->iteration = get_count(object, "iteration");
-  sample->throttle_pct = get_count(object, "throttle_pct");
-  sample->expected_downtime_ms = get_count(object, "expected_downtime_ms");
-  sample->post_copy_requests = get_count(object, "post_copy_requests");
+  for (size_t i = 0; i < JOBJSON_SAMPLE_COUNTS; i++)
+    G_STRUCT_MEMBER(uint64_t, sample, jobjson_sample_counts[i].offset) =
+        get_count(object, jobjson_sample_counts[i].key);
 }
 
 static void read_plan(Job *job, json_t *object) {
   if (!json_is_object(object))
     return;
   job->have_plan = true;
-  job->plan.post_copy = json_is_true(json_object_get(object, "post_copy"));
-  job->plan.auto_converge = json_is_true(json_object_get(object, "auto_converge"));
+  job->plan.post_copy = json_bool_of(object, "post_copy");
+  job->plan.auto_converge = json_bool_of(object, "auto_converge");
   job->plan.throttle_initial_pct = get_small(object, "throttle_initial_pct", 100);
   job->plan.throttle_increment_pct = get_small(object, "throttle_increment_pct", 100);
   job->plan.downtime_ms = get_count(object, "downtime_ms");
@@ -235,7 +222,7 @@ static void read_steering(MigSteering *steering, json_t *object) {
   size_t i;
 
   steering->downtime_ms = get_count(object, "downtime_ms");
-  steering->pausing = json_is_true(json_object_get(object, "pausing"));
+  steering->pausing = json_bool_of(object, "pausing");
   json_array_foreach (json_object_get(object, "tried_in_vain"), i, name)
     for (int way = 0; way < MIG_WAY_COUNT; way++)
       if (g_strcmp0(json_string_value(name), mig_way_name((MigWay)way)) == 0)
@@ -251,7 +238,7 @@ static void read_facts(MigSettleRecord *record, json_t *object) {
 /* Monotonic times mean nothing after a reboot: nothing that ran then runs now, and waiting starts anew. For how long a finished
  * job has been kept, the time of day has to do. */
 static void read_clock(Job *job, json_t *agent, const char *boot_id) {
-  bool same_boot = g_strcmp0(json_string_value(json_object_get(agent, "boot_id")), boot_id) == 0;
+  bool same_boot = g_strcmp0(json_string_of(agent, "boot_id"), boot_id) == 0;
   json_t *finished = json_object_get(agent, "finished_ms");
   uint64_t since_ms = get_count(agent, "pending_since_ms");
   int64_t now_ms = g_get_monotonic_time() / 1000;
@@ -271,21 +258,21 @@ static void read_clock(Job *job, json_t *agent, const char *boot_id) {
 /* False: one of them is missing. */
 static bool read_ends(Job *job, json_t *wire) {
   json_t *domain = json_object_get(wire, "domain"), *target = json_object_get(wire, "target");
-  g_autofree char *uuid = get_string(domain, "uuid");
+  g_autofree char *uuid = g_strdup(json_string_of(domain, "uuid"));
 
-  job->domain_name = get_string(domain, "name");
+  job->domain_name = g_strdup(json_string_of(domain, "name"));
   if (uuid)
     g_strlcpy(job->domain_uuid, uuid, sizeof job->domain_uuid);
-  job->target_name = get_string(target, "name");
-  job->target_uri = get_string(target, "libvirt_uri");
-  job->migrate_uri = get_string(target, "migrate_uri");
+  job->target_name = g_strdup(json_string_of(target, "name"));
+  job->target_uri = g_strdup(json_string_of(target, "libvirt_uri"));
+  job->migrate_uri = g_strdup(json_string_of(target, "migrate_uri"));
   return job->domain_name && job->domain_uuid[0] && job->target_uri;
 }
 
 Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   json_t *wire = json_object_get(record, "job");
   json_t *agent = json_object_get(record, "agent");
-  const char *id = json_string_value(json_object_get(wire, "id"));
+  const char *id = json_string_of(wire, "id");
   int phase = get_enum(wire, "phase", mig_phase_from_name);
   g_autoptr(Job) job = job_new();
   const char *key = NULL;
@@ -311,16 +298,16 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
     g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "missing domain or target");
     return NULL;
   }
-  job->request_key = get_string(wire, "request_key");
-  job->request_digest = get_string(agent, "request_digest");
+  job->request_key = g_strdup(json_string_of(wire, "request_key"));
+  job->request_digest = g_strdup(json_string_of(agent, "request_digest"));
   job->link_bytes_per_s = get_count(agent, "link_bytes_per_s");
   job->share_bytes_per_s = get_count(wire, "bandwidth_share_bytes_per_s");
-  job->policy_name = get_string(wire, "policy_name");
-  job->drain_id = get_string(wire, "drain");
+  job->policy_name = g_strdup(json_string_of(wire, "policy_name"));
+  job->drain_id = g_strdup(json_string_of(wire, "drain"));
   job->caller = caller_from_json(json_object_get(wire, "caller"));
-  job->policy_matched = get_string(wire, "policy_matched");
+  job->policy_matched = g_strdup(json_string_of(wire, "policy_matched"));
   read_sources(job, json_object_get(wire, "policy_sources"));
-  job->abort_requested = json_is_true(json_object_get(wire, "abort_requested"));
+  job->abort_requested = json_bool_of(wire, "abort_requested");
   /* The interface promises it; defaults stand in for what is missing. */
   if (get_count(wire, "created_usec_realtime") > 0)
     job->created_usec = (int64_t)get_count(wire, "created_usec_realtime");
@@ -331,12 +318,12 @@ Job *job_from_record(json_t *record, const char *boot_id, GError **error) {
   job->memory_bytes = get_count(agent, "memory_bytes");
   job->disk_bytes = get_count(agent, "disk_bytes");
   job->pending_since_usec = (int64_t)get_count(agent, "pending_since_usec");
-  job->have_sample = json_is_true(json_object_get(agent, "have_sample"));
+  job->have_sample = json_bool_of(agent, "have_sample");
   read_clock(job, agent, boot_id);
   read_plan(job, json_object_get(agent, "plan"));
   read_steering(&job->steering, json_object_get(agent, "steering"));
   read_facts(&job->record, json_object_get(agent, "before"));
-  job->begun = json_is_true(json_object_get(agent, "begun"));
+  job->begun = json_bool_of(agent, "begun");
   job->recovery.since_usec = (int64_t)get_count(agent, "recovering_since_usec");
   if (job->phase == MIG_PHASE_RECOVERING && job->recovery.since_usec == 0)
     job->recovery.since_usec = g_get_real_time();

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "agent/job/job.h"
-
-#include <jansson.h>
+#include "proto/json.h"
 
 /* Builds the record. `boot_id` tells monotonic times of this boot from those of another. */
 json_t *job_to_record(const Job *job, const char *boot_id);

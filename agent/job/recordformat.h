@@ -2,8 +2,9 @@
 /* The format of records, and upgrades from older formats. */
 #pragma once
 
+#include "proto/json.h"
+
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
 /* 1: the first. 2: waiting time is also kept on the monotonic clock. */

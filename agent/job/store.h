@@ -2,8 +2,9 @@
 /* Job records on stable storage: one JSON file per job, written by the store's own thread. */
 #pragma once
 
+#include "proto/json.h"
+
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
 /* Whatever is written can be read: larger records are not written (G_IO_ERROR_NO_SPACE), but far larger ones are read, so that

@@ -67,8 +67,8 @@ void methods_check(VarlinkCall *call, json_t *parameters, gpointer user_data) {
 
   check->methods = user_data;
   check->call = varlink_call_ref(call);
-  check->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
-  check->even_if_cordoned = json_is_true(json_object_get(parameters, "even_if_cordoned"));
+  check->domain = g_strdup(json_string_of(parameters, "domain"));
+  check->even_if_cordoned = json_bool_of(parameters, "even_if_cordoned");
   if (!params_take_target(check->methods->requests, call, parameters, &target) ||
       !may_ask(check->methods, call, &target) ||
       !params_take_goals(check->methods->requests, call, parameters, &check->asked))

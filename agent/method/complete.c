@@ -13,7 +13,7 @@ void methods_complete(VarlinkCall *call, json_t *parameters, gpointer user_data)
 
   if (!job)
     return;
-  kind = g_strcmp0(reply_get_text(parameters, "by"), "post_copy") == 0 ? MIG_ACTION_START_POST_COPY
+  kind = g_strcmp0(json_string_of(parameters, "by"), "post_copy") == 0 ? MIG_ACTION_START_POST_COPY
                                                                        : MIG_ACTION_PAUSE;
   refusal = lifecycle_complete(methods->mover, job, kind, who);
   if (refusal)

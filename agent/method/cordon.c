@@ -19,7 +19,7 @@ static void on_saved(const char *id, const GError *error, gpointer user_data) {
 }
 
 void methods_cordon(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  const char *reason = reply_get_text(parameters, "reason");
+  const char *reason = json_string_of(parameters, "reason");
   g_autofree char *by = reply_describe_peer(call);
   Methods *methods = user_data;
 

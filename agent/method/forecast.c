@@ -118,7 +118,7 @@ void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data)
 
   outlook->methods = user_data;
   outlook->call = varlink_call_ref(call);
-  outlook->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
+  outlook->domain = g_strdup(json_string_of(parameters, "domain"));
   if (!params_take_target(outlook->methods->requests, call, parameters, &target) ||
       !params_take_goals(outlook->methods->requests, call, parameters, &outlook->asked))
     return;

@@ -2,7 +2,7 @@
 /* GetNode: the state of this node. */
 #include "agent/method/methods.h"
 
-#include "agent/job/jobjson.h"
+#include "agent/base/policyjson.h"
 #include "agent/move/hangs.h"
 #include "agent/move/incoming.h"
 #include "agent/request/reply.h"
@@ -63,8 +63,8 @@ void methods_get_node(VarlinkCall *call, json_t *parameters, gpointer user_data)
       (int)job_queue_count_running(methods->jobs->queue), "pending",
       (int)(job_table_count_pending(methods->jobs->table) - count_leases(methods)), "finished_kept",
       (int)job_table_count_final(methods->jobs->table), "targets", config_targets(config), "policy",
-      policy_to_json(&config->node_policy.policy), "policies", policies, "warnings", warnings,
-      "started_usec_realtime", (json_int_t)methods->node->started_usec);
+      policy_to_json(&config->node_policy.policy, POLICY_ALL_KEYS), "policies", policies, "warnings",
+      warnings, "started_usec_realtime", (json_int_t)methods->node->started_usec);
   json_object_set_new(node, "max_incoming", json_integer(config->max_incoming));
   json_object_set_new(node, "incoming", json_integer(incoming));
   json_object_set_new(node, "reserved_bytes", json_integer((json_int_t)reserved_bytes));

@@ -23,11 +23,6 @@ static void question_free(PolicyCall *question) {
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PolicyCall, question_free)
 
-static void set_if(json_t *object, const char *key, const char *value) {
-  if (value)
-    json_object_set_new(object, key, json_string(value));
-}
-
 static json_t *goal_to_json(const Goals *goals, const Config *config, MigPolicyKey key) {
   GoalSource source = (GoalSource)goals->sources[key];
   const ConfigPolicy *policy = source == GOAL_SOURCE_MATCHED ? goals->matched
@@ -39,8 +34,8 @@ static json_t *goal_to_json(const Goals *goals, const Config *config, MigPolicyK
   mig_policy_format(&goals->policy, key, value, sizeof value);
   object = json_pack("{ss ss ss}", "key", mig_policy_key_info(key)->name, "value", value, "source",
                      goal_source_name(source));
-  set_if(object, "policy_name", policy ? policy->name : NULL);
-  set_if(object, "place", goals_place(goals, config, key));
+  json_set_string(object, "policy_name", policy ? policy->name : NULL);
+  json_set_string(object, "place", goals_place(goals, config, key));
   return object;
 }
 
@@ -103,7 +98,7 @@ void methods_get_policy(VarlinkCall *call, json_t *parameters, gpointer user_dat
 
   question->methods = user_data;
   question->call = varlink_call_ref(call);
-  question->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
+  question->domain = g_strdup(json_string_of(parameters, "domain"));
   if (!params_take_goals(question->methods->requests, call, parameters, &question->asked))
     return;
   if (!question->domain) {

@@ -10,7 +10,7 @@
 void methods_list(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   Methods *methods = user_data;
   json_t *phases = json_object_get(parameters, "phases");
-  const char *domain = reply_get_text(parameters, "domain");
+  const char *domain = json_string_of(parameters, "domain");
   const GPtrArray *all = job_table_all(methods->jobs->table);
   bool wanted[MIG_PHASE_COUNT];
   json_t *jobs = json_array();

@@ -313,7 +313,7 @@ static void on_visited(gpointer task, const GError *error, gpointer user_data) {
 /* --- answers without a wait --- */
 
 static bool take_source(Prepare *prepare, json_t *parameters) {
-  const char *source = json_string_value(json_object_get(parameters, "source"));
+  const char *source = json_string_of(parameters, "source");
   TargetParam place;
 
   if (!params_find_place(prepare->methods->requests, prepare->call, source, &place))
@@ -347,8 +347,8 @@ void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) 
   methods->jobs->starting++;
   prepare->counted = true;
   prepare->call = varlink_call_ref(call);
-  prepare->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
-  prepare->make_disks = json_is_true(json_object_get(parameters, "make_disks"));
+  prepare->domain = g_strdup(json_string_of(parameters, "domain"));
+  prepare->make_disks = json_bool_of(parameters, "make_disks");
   if (!request_key_take(call, parameters, &prepare->key) ||
       request_answer_known(methods->requests, call, &prepare->key) || cordon_refuse(methods->node, call) ||
       !take_source(prepare, parameters) || !take_timeout(prepare, parameters) ||
@@ -371,7 +371,7 @@ void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) 
 }
 
 void methods_release(VarlinkCall *call, json_t *parameters, gpointer user_data) {
-  const char *text = json_string_value(json_object_get(parameters, "lease"));
+  const char *text = json_string_of(parameters, "lease");
   g_autoptr(Caller) caller = caller_new(varlink_call_get_peer(call));
   Methods *methods = user_data;
   Job *job = reply_find_job(methods->requests, call, text);

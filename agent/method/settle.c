@@ -12,8 +12,7 @@ void methods_settle(VarlinkCall *call, json_t *parameters, gpointer user_data) {
 
   if (!job)
     return;
-  refusal =
-      lifecycle_settle(methods->mover, job, json_is_true(json_object_get(parameters, "ran_at_target")), who);
+  refusal = lifecycle_settle(methods->mover, job, json_bool_of(parameters, "ran_at_target"), who);
   if (refusal)
     reply_refuse_end(call, job, refusal);
   else

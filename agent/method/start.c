@@ -48,10 +48,6 @@ static void start_free(Start *start) {
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Start, start_free)
 
-static const char *get_text(json_t *parameters, const char *key) {
-  return json_string_value(json_object_get(parameters, key));
-}
-
 /* --- answers without a wait --- */
 
 static bool take_target(Start *start, json_t *parameters) {
@@ -152,8 +148,8 @@ void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   start->methods->jobs->starting++;
   start->counted = true;
   start->call = varlink_call_ref(call);
-  start->domain = g_strdup(get_text(parameters, "domain"));
-  start->even_if_cordoned = json_is_true(json_object_get(parameters, "even_if_cordoned"));
+  start->domain = g_strdup(json_string_of(parameters, "domain"));
+  start->even_if_cordoned = json_bool_of(parameters, "even_if_cordoned");
   if (!request_key_take(call, parameters, &start->key) ||
       request_answer_known(start->methods->requests, call, &start->key) || refuse_if_cordoned(start) ||
       !take_target(start, parameters) ||

@@ -2,33 +2,26 @@
 /* Tune: changes the goals of an unfinished job. */
 #include "agent/method/methods.h"
 
-#include "agent/job/jobjson.h"
+#include "agent/request/params.h"
 #include "agent/request/reply.h"
 
 void methods_tune(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   Methods *methods = user_data;
   Job *job = reply_take_job(methods->requests, call, parameters);
   g_autofree char *who = reply_describe_peer(call);
-  const char *key = NULL;
+  const char *key;
   MigPolicy changes, merged;
   char message[200];
 
-  if (!job)
+  if (!job || !params_take_policy(call, parameters, &changes))
     return;
-  if (!policy_from_json(json_object_get(parameters, "policy"), &changes, &key, message, sizeof message)) {
-    reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
-    return;
-  }
   if (job_is_final(job)) {
-    reply_error(call, "InvalidPolicy",
-                json_pack("{ss ss}", "key", "", "message", "the job has already finished"));
+    params_refuse_policy(call, "", "the job has already finished");
     return;
   }
   if (job->lease) {
-    reply_error(
-        call, "InvalidPolicy",
-        json_pack("{ss ss}", "key", "", "message",
-                  "the migration comes from another node, whose agent controls it: tune the job there"));
+    params_refuse_policy(
+        call, "", "the migration comes from another node, whose agent controls it: tune the job there");
     return;
   }
   merged = job->policy;
@@ -39,7 +32,7 @@ void methods_tune(VarlinkCall *call, json_t *parameters, gpointer user_data) {
     g_snprintf(message, sizeof message,
                "cannot be changed while the job is %s: it is fixed when the migration starts",
                mig_phase_name(job->phase));
-    reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+    params_refuse_policy(call, key, message);
     return;
   }
   reply_when_saved(methods->requests, job, call);

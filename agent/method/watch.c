@@ -9,7 +9,7 @@ void methods_watch(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   Methods *methods = user_data;
   Job *job = NULL;
 
-  if (reply_get_text(parameters, "job") && !(job = reply_take_job(methods->requests, call, parameters)))
+  if (json_string_of(parameters, "job") && !(job = reply_take_job(methods->requests, call, parameters)))
     return;
   watch_add(methods->requests, job, call);
 }

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "agent/move/mover.h"
+#include "proto/json.h"
 
 #include <glib.h>
-#include <jansson.h>
 
 Hangs *hangs_new(void);
 

@@ -28,8 +28,8 @@ static void set(Cordon *cordon, const char *reason, const char *by, int64_t sinc
 
 void cordon_read(Cordon *cordon, json_t *record, const GError *error) {
   json_t *state = json_object_get(record, "cordon");
-  const char *reason = json_string_value(json_object_get(state, "reason"));
-  const char *by = json_string_value(json_object_get(state, "by"));
+  const char *reason = json_string_of(state, "reason");
+  const char *by = json_string_of(state, "by");
   json_int_t since = json_integer_value(json_object_get(state, "since_usec_realtime"));
 
   if (record && record_upgrade(record, NULL)) {

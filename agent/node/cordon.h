@@ -4,10 +4,10 @@
 
 #include "agent/job/recordformat.h"
 #include "agent/job/store.h"
+#include "proto/json.h"
 #include "proto/server.h"
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
 typedef struct Node Node;

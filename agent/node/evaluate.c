@@ -307,6 +307,6 @@ void evaluator_answer(Evaluator *evaluator, VarlinkCall *call, json_t *parameter
 
   question->node = evaluator->node;
   question->call = varlink_call_ref(call);
-  question->domain = g_strdup(json_string_value(json_object_get(parameters, "domain")));
+  question->domain = g_strdup(json_string_of(parameters, "domain"));
   ask(evaluator, g_strdup(question->domain), NULL, on_evaluated, question);
 }

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "libmigrate/virt/driver.h"
+#include "proto/json.h"
 #include "proto/server.h"
 
 #include <glib.h>
-#include <jansson.h>
 
 typedef struct Node Node;
 

@@ -2,15 +2,11 @@
 /* Targets and policies in requests, resolved against the configuration. */
 #include "agent/request/params.h"
 
-#include "agent/job/jobjson.h"
+#include "agent/base/policyjson.h"
 #include "agent/request/reply.h"
 #include "libmigrate/core/uri.h"
 
 #include <string.h>
-
-static const char *get_text(json_t *parameters, const char *key) {
-  return json_string_value(json_object_get(parameters, key));
-}
 
 /* An error repeats the caller's text, but not a megabyte of it. */
 #define TOLD_BYTES_MAX 200
@@ -117,9 +113,9 @@ static bool take_migrate_uri(const Config *config, VarlinkCall *call, const char
 }
 
 bool params_take_target(Requests *requests, VarlinkCall *call, json_t *parameters, TargetParam *ret_target) {
-  const char *migrate_uri = get_text(parameters, "migrate_uri");
+  const char *migrate_uri = json_string_of(parameters, "migrate_uri");
 
-  return params_find_place(requests, call, get_text(parameters, "target"), ret_target) &&
+  return params_find_place(requests, call, json_string_of(parameters, "target"), ret_target) &&
          (!migrate_uri || take_migrate_uri(requests->config, call, migrate_uri, ret_target));
 }
 
@@ -136,19 +132,27 @@ static bool find_named(Requests *requests, VarlinkCall *call, const char *name,
   return false;
 }
 
-bool params_take_goals(Requests *requests, VarlinkCall *call, json_t *parameters, GoalsParam *ret_asked) {
-  const char *name = get_text(parameters, "policy_name");
-  const ConfigPolicy *named;
+void params_refuse_policy(VarlinkCall *call, const char *key, const char *message) {
+  reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
+}
+
+bool params_take_policy(VarlinkCall *call, json_t *parameters, MigPolicy *ret_policy) {
   const char *key = NULL;
   char message[200];
+
+  if (policy_from_json(json_object_get(parameters, "policy"), ret_policy, &key, message, sizeof message))
+    return true;
+  params_refuse_policy(call, key, message);
+  return false;
+}
+
+bool params_take_goals(Requests *requests, VarlinkCall *call, json_t *parameters, GoalsParam *ret_asked) {
+  const char *name = json_string_of(parameters, "policy_name");
+  const ConfigPolicy *named;
   MigPolicy over;
 
-  if (!find_named(requests, call, name, &named))
+  if (!find_named(requests, call, name, &named) || !params_take_policy(call, parameters, &over))
     return false;
-  if (!policy_from_json(json_object_get(parameters, "policy"), &over, &key, message, sizeof message)) {
-    reply_error(call, "InvalidPolicy", json_pack("{ss ss}", "key", key, "message", message));
-    return false;
-  }
   *ret_asked = (GoalsParam){.policy_name = g_strdup(name), .over = over};
   return true;
 }

@@ -27,6 +27,9 @@ bool params_take_target(Requests *requests, VarlinkCall *call, json_t *parameter
 /* The same for a target by any name: a [Target], or a URI that callers may give (core/uri.h). */
 bool params_find_place(Requests *requests, VarlinkCall *call, const char *text, TargetParam *ret_place);
 
+/* The parameter "policy". */
+bool params_take_policy(VarlinkCall *call, json_t *parameters, MigPolicy *ret_policy);
+
 /* Checks what can be checked without the domain. */
 bool params_take_goals(Requests *requests, VarlinkCall *call, json_t *parameters, GoalsParam *ret_asked);
 
@@ -38,6 +41,9 @@ bool params_resolve_goals(Requests *requests, VarlinkCall *call, const GoalsPara
 /* The same, but accepts goals that exclude each other. */
 bool params_find_goals(Requests *requests, VarlinkCall *call, const GoalsParam *asked,
                        const MigDomainFacts *facts, Goals *ret_goals);
+
+/* Answers with InvalidPolicy. */
+void params_refuse_policy(VarlinkCall *call, const char *key, const char *message);
 
 /* The facts of a domain that match conditions are compared with. Borrows. */
 MigMatchFacts params_match_facts(const MigDomainFacts *facts);

@@ -27,10 +27,6 @@ void reply_error(VarlinkCall *call, const char *name, json_t *parameters) {
   varlink_call_error(call, full, parameters);
 }
 
-const char *reply_get_text(json_t *parameters, const char *key) {
-  return json_string_value(json_object_get(parameters, key));
-}
-
 bool reply_refuse_conflict(VarlinkCall *call, const MigPolicy *policy) {
   const MigPolicyFacts nothing_known = {0};
   const MigConflict *conflict = NULL;
@@ -69,7 +65,7 @@ Job *reply_find_job(Requests *requests, VarlinkCall *call, const char *text) {
 }
 
 Job *reply_take_job(Requests *requests, VarlinkCall *call, json_t *parameters) {
-  return reply_find_job(requests, call, reply_get_text(parameters, "job"));
+  return reply_find_job(requests, call, json_string_of(parameters, "job"));
 }
 
 typedef struct SavedReply {

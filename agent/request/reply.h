@@ -14,9 +14,6 @@ char *reply_describe_peer(const VarlinkCall *call);
 /* An error of the interface by its short name. Takes `parameters`. */
 void reply_error(VarlinkCall *call, const char *name, json_t *parameters);
 
-/* A string from the call's parameters, or NULL; borrowed. */
-const char *reply_get_text(json_t *parameters, const char *key);
-
 /* The job that `text` names; NULL: the call has been answered with an error. */
 Job *reply_find_job(Requests *requests, VarlinkCall *call, const char *text);
 

@@ -31,7 +31,7 @@ static char *digest_of(json_t *parameters) {
 }
 
 bool request_key_take(VarlinkCall *call, json_t *parameters, RequestKey *ret_key) {
-  const char *key = json_string_value(json_object_get(parameters, "request_key"));
+  const char *key = json_string_of(parameters, "request_key");
   bool ok = true;
 
   for (const char *p = key; p && *p; p++)

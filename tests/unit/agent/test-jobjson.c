@@ -3,6 +3,8 @@
 #include "agent/job/jobjson.h"
 #include "agent/job/jobrecord.h"
 
+#include "agent/base/policyjson.h"
+
 #include "agent/job/store.h"
 #include "proto/idl.h"
 #include "proto/interface.h"
@@ -554,7 +556,7 @@ static void each_policy_key_comes_back(void **state) {
       mig_policy_init(&policy);
       assert_int_equal(mig_policy_set(&policy, (MigPolicyKey)key, values[i], message, sizeof message),
                        MIG_POLICY_OK);
-      json = policy_to_json(&policy);
+      json = policy_to_json(&policy, POLICY_ALL_KEYS);
       assert_int_equal(json_object_size(json), MIG_POLICY_KEY_COUNT);
       check_type("Policy", json);
       if (!policy_from_json(json, &back, &bad, message, sizeof message))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The command line. */
-#include "agent/ctl/call.h"
+#include "agent/base/policyjson.h"
 #include "agent/ctl/nearest.h"
 #include "agent/ctl/options.h"
 #include "tests/unit/core/rows.h"
@@ -209,7 +209,7 @@ static void goals_are_typed_as_the_interface_has_them(void **state) {
                     "-o undefine_source=no -o bandwidth_bytes_per_s=1G",
                     NULL));
 
-  json_t *policy = ctl_policy_json(&options.policy);
+  json_t *policy = policy_to_json(&options.policy, options.policy.set);
   json_t *wanted = json_pack("{s:i, s:b, s:s, s:b, s:i}", "max_downtime_ms", 2000, "allow_post_copy", 1,
                              "tls", "require", "undefine_source", 0, "bandwidth_bytes_per_s", 1 << 30);
   assert_true(json_equal(policy, wanted));
@@ -246,7 +246,7 @@ static void no_goals_are_no_policy(void **state) {
   g_auto(Options) options = {0};
 
   assert_true(parse(&options, "migrate a b", NULL));
-  assert_null(ctl_policy_json(&options.policy));
+  assert_null(policy_to_json(&options.policy, options.policy.set));
 }
 
 static void phases_are_a_set(void **state) {
