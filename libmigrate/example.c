@@ -50,7 +50,7 @@ static void steer(const Move *move, MigMonitor *monitor, MigBandwidth *bandwidth
 
 int main(int argc, char **argv) {
   Move move = {0};
-  MigPolicy *goals = &move.request.policy;
+  MigPolicy goals;
   g_auto(MigHostFacts) host = {0};
   g_auto(MigDomainFacts) domain = {0};
   g_auto(MigTargetFacts) target = {0};
@@ -66,10 +66,10 @@ int main(int argc, char **argv) {
   const char *why = NULL;
   char text[2000];
 
-  mig_policy_init(goals);
+  mig_policy_init(&goals);
   if (argc != 4)
     return g_printerr("usage: example DOMAIN TARGET-URI BYTES-PER-SECOND\n"), 1;
-  if (mig_policy_set_text(goals, "bandwidth_bytes_per_s", argv[3], text, sizeof text) != MIG_POLICY_OK)
+  if (mig_policy_set_text(&goals, "bandwidth_bytes_per_s", argv[3], text, sizeof text) != MIG_POLICY_OK)
     return g_printerr("%s\n", text), 1;
 
   /* What is there, and does anything keep the domain here? */
@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
       !move.ops->survey_domain(move.source, argv[1], &domain, &error) ||
       !move.ops->survey_target(move.target, &domain, &host, &target, &error))
     return g_printerr("%s\n", error->message), 1;
-  mig_check(&(MigCheckInput){.domain = &domain, .source = &host, .target = &target, .policy = goals},
+  mig_check(&(MigCheckInput){.domain = &domain, .source = &host, .target = &target, .policy = &goals},
             &report);
   mig_check_describe(&report, text, sizeof text);
   if (report.blockers > 0)
@@ -89,16 +89,17 @@ int main(int argc, char **argv) {
   /* How will it go? */
   if (move.ops->probe_dirty_rate(move.source, domain.uuid, 1, &dirty_bytes_per_s, &probe.cpu_share, NULL))
     mig_dirty_curve_observe(&probe.curve, 1.0, (double)dirty_bytes_per_s);
-  mig_plan(&probe, domain.memory_bytes, &(MigLinkFacts){0}, goals, &plan);
+  mig_plan(&probe, domain.memory_bytes, &(MigLinkFacts){0}, &goals, &plan);
   mig_forecast_describe(&plan.forecast, text, sizeof text);
   printf("forecast: %s\n", text);
 
   /* The monitor keeps the goals; libvirt starts with the downtime limit of the plan. */
-  mig_monitor_init(&monitor, goals, (uint64_t)g_get_monotonic_time() / 1000, domain.memory_bytes, 0);
+  mig_monitor_init(&monitor, &goals, (uint64_t)g_get_monotonic_time() / 1000, domain.memory_bytes, 0);
   mig_monitor_set_plan(&monitor, &plan);
   g_strlcpy(move.request.uuid, domain.uuid, sizeof move.request.uuid);
   move.request.target_uri = argv[2];
-  mig_policy_set(goals, MIG_POLICY_MAX_DOWNTIME_MS, MAX(plan.downtime_ms, 1), text, sizeof text);
+  move.request.policy = &goals;
+  mig_policy_set(&goals, MIG_POLICY_MAX_DOWNTIME_MS, MAX(plan.downtime_ms, 1), text, sizeof text);
   g_thread_unref(g_thread_new("migrate", migrate, &move));
   for (; !g_atomic_int_get(&move.over); g_usleep(250 * 1000))
     steer(&move, &monitor, &bandwidth);

@@ -322,12 +322,13 @@ static bool wants_probe(const MigPolicy *policy) {
 
 void run_start(Mover *mover, Job *job, bool reattach) {
   JobRun *run = g_new0(JobRun, 1);
+  MigPolicy start = start_policy(job);
   WorkerRequest request = {
       .name = job->id,
       .domain_uuid = job->domain_uuid,
       .target_uri = job->target_uri,
       .migrate_uri = job->migrate_uri,
-      .policy = reattach ? start_policy(job) : job->policy,
+      .policy = reattach ? &start : &job->policy,
       .reattach = reattach,
       .record = job->record,
       .begun = reattach && job->begun,

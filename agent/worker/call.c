@@ -24,18 +24,18 @@ static bool call(Worker *worker, MigConn *conn, const MigMigrateRequest *request
 
 /* tls=yes means: encrypted if both ends are set up for it. No libvirt API tells whether the other end is, so try. An invalid
  * certificate is no reason to send a guest's memory unencrypted: that fails, as everything does with tls=require. */
-bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, GError **error) {
+bool worker_migrate(Worker *worker, MigConn *conn, const MigMigrateRequest *request, GError **error) {
   g_autoptr(GError) failure = NULL;
 
   if (call(worker, conn, request, &failure))
     return true;
-  if (mig_policy_get(&request->policy, MIG_POLICY_TLS) != MIG_TLS_YES ||
+  if (mig_policy_get(request->policy, MIG_POLICY_TLS) != MIG_TLS_YES ||
       !g_error_matches(failure, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_TLS)) {
     g_propagate_error(error, g_steal_pointer(&failure));
     return false;
   }
   worker_post(worker, &(WorkerReport){.kind = WORKER_IN_CLEAR, .error = g_steal_pointer(&failure)});
-  worker->policy.values[MIG_POLICY_TLS] = request->policy.values[MIG_POLICY_TLS] = MIG_TLS_NO;
+  worker->policy.values[MIG_POLICY_TLS] = MIG_TLS_NO; /* the one that the request points to */
   return call(worker, conn, request, error);
 }
 
@@ -69,7 +69,7 @@ void worker_call(Worker *worker, const MigPolicyFacts *facts) {
       .guard = &guard,
       .target_uri = worker->target_uri,
       .migrate_uri = worker->migrate_uri,
-      .policy = worker->policy,
+      .policy = &worker->policy,
       .facts = *facts,
       .throttle_initial_pct = worker->throttle_initial_pct,
       .throttle_increment_pct = worker->throttle_increment_pct,

@@ -111,7 +111,7 @@ static bool resume_post_copy(Settling *settling, GError **error) {
   MigMigrateRequest request = {
       .target_uri = worker->target_uri,
       .migrate_uri = worker->migrate_uri,
-      .policy = worker_get_policy(worker),
+      .policy = &worker->policy,
       .resume_post_copy = true,
   };
   HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, error);
@@ -121,6 +121,7 @@ static bool resume_post_copy(Settling *settling, GError **error) {
   if (!conn)
     return false;
   g_strlcpy(request.uuid, worker->domain_uuid, sizeof request.uuid);
+  worker_take_limits(worker);
   ok = worker_migrate(worker, hypervisor_conn_get(conn), &request, &failure);
   hypervisor_release(conn, failure);
   if (!ok)

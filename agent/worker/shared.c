@@ -130,16 +130,13 @@ bool worker_is_pausing(Worker *worker) {
   return worker->pausing;
 }
 
-MigPolicy worker_get_policy(Worker *worker) {
-  MigPolicy policy = worker->policy;
+void worker_take_limits(Worker *worker) {
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
-  if (worker->limited) {
-    policy.values[MIG_POLICY_BANDWIDTH_BYTES_PER_S] = worker->bandwidth_bytes_per_s;
-    policy.values[MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] = worker->post_copy_bandwidth_bytes_per_s;
-  }
-  g_mutex_unlock(&worker->mutex);
-  return policy;
+  if (!worker->limited)
+    return;
+  worker->policy.values[MIG_POLICY_BANDWIDTH_BYTES_PER_S] = worker->bandwidth_bytes_per_s;
+  worker->policy.values[MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] = worker->post_copy_bandwidth_bytes_per_s;
 }
 
 bool worker_is_over(Worker *worker) {

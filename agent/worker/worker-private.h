@@ -134,8 +134,8 @@ void worker_forget_pause(Worker *worker, unsigned pauses);
 /* The outcome is reported: the steerer starts nothing any more. False: a pause is in progress; wait for it to end. */
 bool worker_end_steering(Worker *worker);
 
-/* The goals of the start with the latest bandwidth limits: for resuming post-copy. */
-MigPolicy worker_get_policy(Worker *worker);
+/* Puts the latest bandwidth limits into the worker's policy: for resuming post-copy. Caller thread only. */
+void worker_take_limits(Worker *worker);
 
 /* Do the threads have to end? */
 bool worker_is_over(Worker *worker);
@@ -145,9 +145,9 @@ bool worker_is_over(Worker *worker);
 /* Runs the migration's call and reports its return. Caller thread only. */
 void worker_call(Worker *worker, const MigPolicyFacts *facts);
 
-/* Blocks until the migration, or a resume of it, ends. Caller thread only. With tls=yes and an end without certificates it
- * continues unencrypted; this is reported, and `request` is changed accordingly. */
-bool worker_migrate(Worker *worker, MigConn *conn, MigMigrateRequest *request, GError **error);
+/* Blocks until the migration, or a resume of it, ends. Caller thread only. `request` has the worker's
+ * policy: with tls=yes and an end without certificates it continues unencrypted; this is reported, and the policy changed. */
+bool worker_migrate(Worker *worker, MigConn *conn, const MigMigrateRequest *request, GError **error);
 
 /* --- checks.c --- */
 

@@ -146,7 +146,7 @@ Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequ
   worker->domain_uuid = g_strdup(request->domain_uuid);
   worker->target_uri = g_strdup(request->target_uri);
   worker->migrate_uri = g_strdup(request->migrate_uri);
-  worker->policy = request->policy;
+  worker->policy = *request->policy;
   worker->reattach = request->reattach;
   worker->record = request->record;
   worker->call_taken = request->begun;

@@ -13,13 +13,13 @@ typedef struct Worker Worker;
 /* Why a job waits if threads could not be started: the reason in its report. */
 #define WORKER_NO_THREADS "NO_THREADS"
 
-/* Copied when the worker starts; never changed. */
+/* What the worker needs of it, it copies when it starts. */
 typedef struct WorkerRequest {
   const char *name; /* short, for the threads' names */
   const char *domain_uuid;
   const char *target_uri;
   const char *migrate_uri; /* or NULL */
-  MigPolicy policy;        /* for a reattach: those the migration was started with */
+  const MigPolicy *policy; /* for a reattach: those the migration was started with */
   bool reattach;           /* a migration may already be in progress: find out, start none */
   MigSettleRecord record;  /* for a reattach: the facts before the migration */
   bool begun;              /* for a reattach: libvirt was seen migrating it */

@@ -13,7 +13,7 @@ static bool read_start(virDomainPtr domain, const MigMigrateRequest *request, Mi
     return mig_virt_error_take(error, "cannot read whether domain %s is persistent", request->uuid);
   ret_start->persistent = persistent;
 
-  if (mig_policy_get(&request->policy, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_NONE)
+  if (mig_policy_get(request->policy, MIG_POLICY_COPY_DISKS) == MIG_COPY_DISKS_NONE)
     return true;
   if (!mig_read_domain_xml(domain, request->uuid, ret_facts, error))
     return false;
@@ -60,7 +60,7 @@ static bool run(virConnectPtr vir, virDomainPtr domain, const MigMigrateRequest 
 bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error) {
   g_auto(MigLease) lease = {0};
   g_autoptr(virDomain) domain = NULL;
-  uint64_t max_downtime_ms = mig_policy_get(&request->policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  uint64_t max_downtime_ms = mig_policy_get(request->policy, MIG_POLICY_MAX_DOWNTIME_MS);
   g_auto(MigDomainFacts) facts = {0};
   MigStart start = {0};
   unsigned flags;

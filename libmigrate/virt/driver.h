@@ -144,7 +144,9 @@ typedef struct MigMigrateRequest {
   char uuid[MIG_UUID_STRING_SIZE];
   const char *target_uri;  /* libvirt URI of the target, as seen from the source's libvirtd (peer to peer) */
   const char *migrate_uri; /* or NULL */
-  MigPolicy policy; /* the goals; allow_auto_converge and max_downtime_ms instead say what to start with */
+  /* The goals; allow_auto_converge and max_downtime_ms instead say what to start with. Borrowed, never NULL, unchanged until
+   * the call returns. */
+  const MigPolicy *policy;
   MigPolicyFacts facts;
   bool resume_post_copy;
   const MigGuard *guard;         /* or NULL */

@@ -87,7 +87,7 @@ unsigned mig_flags(const MigMigrateRequest *request, const MigStart *start) {
   bool disks = start->local_disks && start->local_disks[0];
 
   for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-    uint64_t value = mig_policy_get(&request->policy, rows[i].key);
+    uint64_t value = mig_policy_get(request->policy, rows[i].key);
 
     if (rows[i].value == MIG_NONZERO ? value == 0 : value != rows[i].value)
       continue;

@@ -71,7 +71,7 @@ bool mig_params(const MigMigrateRequest *request, const MigStart *start, unsigne
                                  request->migrate_uri);
 
   for (size_t i = 0; rc == 0 && i < G_N_ELEMENTS(rows); i++) {
-    uint64_t value = mig_policy_get(&request->policy, rows[i].key);
+    uint64_t value = mig_policy_get(request->policy, rows[i].key);
 
     /* A computed initial throttle is added below. */
     if (strcmp(rows[i].param, VIR_MIGRATE_PARAM_AUTO_CONVERGE_INITIAL) == 0 && request->throttle_initial_pct)

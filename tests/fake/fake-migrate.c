@@ -17,7 +17,7 @@ static bool check_start(MigConn *conn, FakeDomain *domain, const MigMigrateReque
   if (strcmp(target, conn->host) == 0)
     return fake_refuse(error, MIG_VIRT_ERROR_SAME_HOST, "attempt to migrate guest to the same host");
 
-  if (mig_policy_get(&request->policy, MIG_POLICY_TLS) != MIG_TLS_NO &&
+  if (mig_policy_get(request->policy, MIG_POLICY_TLS) != MIG_TLS_NO &&
       !fake_flag(fake_world_host(world, target), "certificates", true))
     return fake_refuse(error, MIG_VIRT_ERROR_NO_TLS, "Unable to access credentials");
 
@@ -115,7 +115,7 @@ bool fake_migrate(MigConn *conn, const MigMigrateRequest *request, GError **erro
                        "resumed: post-copy");
       conn->world->dirty = true;
     } else {
-      fake_job_start(conn->world, domain, conn->host, target, &request->policy, g_get_monotonic_time());
+      fake_job_start(conn->world, domain, conn->host, target, request->policy, g_get_monotonic_time());
     }
     fake_world_save(conn->world, g_get_monotonic_time(), true);
     ok = sit_in(conn, domain, domain->serial, fake_integer(knob, "detach_after_ms") * 1000, error);

@@ -43,6 +43,7 @@ typedef struct Race {
   const Strategy *strategy;
   bool on_iteration;
   MigMigrateRequest request;
+  MigPolicy goals; /* the request points to them */
   StrategyStart start;
   FILE *trace;
 
@@ -222,17 +223,16 @@ static void print_result(const Race *race, bool success) {
   for (unsigned i = 0; i < race->n_done; i++)
     if (race->done[i].action.kind == MIG_ACTION_ABORT)
       cause = race->done[i].action.cause;
-  printf("{\"where\":\"lab\",\"strategy\":\"%s\",\"policy\":\"%s\",\"success\":%s,\"end\":\"%s\",\"cause\":"
-         "\"%s\","
-         "\"total_ms\":%" PRIu64 ",\"iterations\":%" PRIu64
-         ",\"throttle_pct\":%u,\"max_downtime_ms\":%" PRIu64 ",\"max_pause_ms\":%" PRIu64
-         ",\"began_us\":%" PRIu64 ",\"ended_us\":%" PRIu64,
-         race->strategy->name, race->options->policy, success ? "true" : "false", end_of(race, success),
-         mig_cause_name((MigCause)cause), race->returned_ms - race->began_ms,
-         race->have_final ? race->final.last.iteration : race->last.iteration, race->max_throttle_pct,
-         mig_policy_get(&race->request.policy, MIG_POLICY_MAX_DOWNTIME_MS),
-         mig_policy_get(&race->request.policy, MIG_POLICY_MAX_PAUSE_MS), race->began_ms * 1000,
-         race->returned_ms * 1000);
+  printf(
+      "{\"where\":\"lab\",\"strategy\":\"%s\",\"policy\":\"%s\",\"success\":%s,\"end\":\"%s\",\"cause\":"
+      "\"%s\","
+      "\"total_ms\":%" PRIu64 ",\"iterations\":%" PRIu64 ",\"throttle_pct\":%u,\"max_downtime_ms\":%" PRIu64
+      ",\"max_pause_ms\":%" PRIu64 ",\"began_us\":%" PRIu64 ",\"ended_us\":%" PRIu64,
+      race->strategy->name, race->options->policy, success ? "true" : "false", end_of(race, success),
+      mig_cause_name((MigCause)cause), race->returned_ms - race->began_ms,
+      race->have_final ? race->final.last.iteration : race->last.iteration, race->max_throttle_pct,
+      mig_policy_get(&race->goals, MIG_POLICY_MAX_DOWNTIME_MS),
+      mig_policy_get(&race->goals, MIG_POLICY_MAX_PAUSE_MS), race->began_ms * 1000, race->returned_ms * 1000);
   if (race->have_final && race->final.have_downtime)
     printf(",\"downtime_ms\":%" PRIu64, race->final.downtime_ms);
   if (race->have_final)
@@ -278,12 +278,12 @@ static void make_request(Race *race, const MigDomainFacts *facts, const Strategy
   g_strlcpy(request->uuid, facts->uuid, sizeof(request->uuid));
   request->target_uri = options->target;
   request->migrate_uri = options->migrate_uri;
-  request->policy = *policy;
+  race->goals = *policy;
+  request->policy = &race->goals;
   request->facts.passthrough = facts->passthrough;
-  request->policy.values[MIG_POLICY_ALLOW_POST_COPY] = race->start.post_copy;
-  request->policy.values[MIG_POLICY_ALLOW_AUTO_CONVERGE] = race->start.auto_converge;
-  request->policy.values[MIG_POLICY_MAX_DOWNTIME_MS] =
-      race->start.downtime_ms ? race->start.downtime_ms : 300;
+  race->goals.values[MIG_POLICY_ALLOW_POST_COPY] = race->start.post_copy;
+  race->goals.values[MIG_POLICY_ALLOW_AUTO_CONVERGE] = race->start.auto_converge;
+  race->goals.values[MIG_POLICY_MAX_DOWNTIME_MS] = race->start.downtime_ms ? race->start.downtime_ms : 300;
   request->throttle_initial_pct = race->start.throttle_initial_pct;
   request->throttle_increment_pct = race->start.throttle_increment_pct;
 }

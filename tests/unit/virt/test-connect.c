@@ -292,8 +292,10 @@ static void what_the_hypervisor_cannot_do_is_unsupported(void **state) {
   MigConn *conn = open_test();
   MigMigrateRequest request = {.uuid = UUID, .target_uri = "test:///default"};
   g_autoptr(GError) error = NULL;
+  MigPolicy goals;
 
-  mig_policy_init(&request.policy);
+  mig_policy_init(&goals);
+  request.policy = &goals;
   assert_false(driver->ops->migrate(conn, &request, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_UNSUPPORTED);
   g_clear_error(&error);

@@ -21,6 +21,7 @@ typedef struct Fixture {
   MigDriver *driver;
   MigConn *a, *b;
   MigMigrateRequest request;
+  MigPolicy goals;
   GError *error;
   gint done, iterations;
 } Fixture;
@@ -64,7 +65,8 @@ static int setup(void **state) {
   fixture->uri_a = g_strdup_printf("fake://%s?host=a", fixture->path);
   fixture->uri_b = g_strdup_printf("fake://%s?host=b", fixture->path);
   fixture->request.target_uri = fixture->uri_b;
-  mig_policy_init(&fixture->request.policy);
+  fixture->request.policy = &fixture->goals;
+  mig_policy_init(&fixture->goals);
   control(fixture, PLAIN);
   begin(fixture);
   *state = fixture;
@@ -161,7 +163,7 @@ static void what_does_not_converge_goes_on_until_it_is_aborted(void **state) {
   GThread *thread;
 
   control(fixture, BUSY);
-  mig_policy_set(&fixture->request.policy, MIG_POLICY_MAX_DOWNTIME_MS, 10, NULL, 0);
+  mig_policy_set(&fixture->goals, MIG_POLICY_MAX_DOWNTIME_MS, 10, NULL, 0);
   thread = g_thread_new("migrate", migrate_thread, fixture);
   while (g_atomic_int_get(&fixture->iterations) < 4)
     g_usleep(5000);
@@ -179,8 +181,8 @@ static void post_copy_survives_a_cut_link_by_a_resume(void **state) {
   GThread *thread;
 
   control(fixture, BUSY);
-  mig_policy_set(&fixture->request.policy, MIG_POLICY_ALLOW_POST_COPY, 1, NULL, 0);
-  mig_policy_set(&fixture->request.policy, MIG_POLICY_MAX_DOWNTIME_MS, 10, NULL, 0);
+  mig_policy_set(&fixture->goals, MIG_POLICY_ALLOW_POST_COPY, 1, NULL, 0);
+  mig_policy_set(&fixture->goals, MIG_POLICY_MAX_DOWNTIME_MS, 10, NULL, 0);
   thread = g_thread_new("migrate", migrate_thread, fixture);
   wait_active(fixture, true);
   while (g_atomic_int_get(&fixture->iterations) < 1)

@@ -42,7 +42,8 @@ static void a_rate_becomes_mib_per_s_rounded_up(void **state) {
 }
 
 static void no_limit_is_said_so_that_an_older_limit_of_the_domain_does_not_hold(void **state) {
-  MigMigrateRequest request = {.target_uri = "x"};
+  MigPolicy goals = {0};
+  MigMigrateRequest request = {.target_uri = "x", .policy = &goals};
   g_auto(MigTypedParams) params = make(&request);
 
   assert_int_equal(mig_param_mib_per_s(0), NO_LIMIT);
@@ -56,11 +57,12 @@ static void every_row_of_the_table_makes_its_parameter(void **state) {
   const MigParamRow *rows = mig_param_rows(&n);
 
   for (size_t i = 0; i < n; i++) {
-    MigMigrateRequest request = {.target_uri = "x"};
+    MigPolicy goals = {0};
+    MigMigrateRequest request = {.target_uri = "x", .policy = &goals};
     virTypedParameterPtr param;
     MigTypedParams params = {0};
 
-    request.policy.values[rows[i].key] = 2;
+    goals.values[rows[i].key] = 2;
     assert_true(mig_params(&request, &start, rows[i].needs_flags, &params, NULL));
     param = virTypedParamsGet(params.params, params.n, rows[i].param);
     assert_non_null(param);
@@ -94,10 +96,11 @@ static void compression_methods_have_libvirts_names(void **state) {
       [MIG_COMPRESSION_XBZRLE] = "xbzrle", [MIG_COMPRESSION_ZLIB] = "zlib", [MIG_COMPRESSION_ZSTD] = "zstd"};
 
   for (uint64_t method = 1; method < MIG_COMPRESSION_COUNT; method++) {
-    MigMigrateRequest request = {.target_uri = "x"};
+    MigPolicy goals = {0};
+    MigMigrateRequest request = {.target_uri = "x", .policy = &goals};
     const char *name = NULL;
 
-    request.policy.values[MIG_POLICY_COMPRESSION] = method;
+    goals.values[MIG_POLICY_COMPRESSION] = method;
     {
       g_auto(MigTypedParams) params = make(&request);
 
@@ -118,13 +121,15 @@ static void the_first_throttle_step_stays_below_what_is_allowed(void **state) {
   };
 
   for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    MigPolicy goals = {0};
     MigMigrateRequest request = {.target_uri = "x",
+                                 .policy = &goals,
                                  .throttle_initial_pct = rows[i].initial,
                                  .throttle_increment_pct = rows[i].increment};
     int initial = 0, increment = 0;
 
-    request.policy.values[MIG_POLICY_ALLOW_AUTO_CONVERGE] = 1;
-    request.policy.values[MIG_POLICY_MAX_THROTTLE_PCT] = rows[i].max_throttle;
+    goals.values[MIG_POLICY_ALLOW_AUTO_CONVERGE] = 1;
+    goals.values[MIG_POLICY_MAX_THROTTLE_PCT] = rows[i].max_throttle;
     {
       g_auto(MigTypedParams) params = make(&request);
 
@@ -139,10 +144,11 @@ static void the_first_throttle_step_stays_below_what_is_allowed(void **state) {
 }
 
 static void disks_to_copy_are_named_one_by_one(void **state) {
-  MigMigrateRequest request = {.target_uri = "x"};
+  MigPolicy goals = {0};
+  MigMigrateRequest request = {.target_uri = "x", .policy = &goals};
   int seen = 0;
 
-  request.policy.values[MIG_POLICY_COPY_DISKS] = MIG_COPY_DISKS_INCREMENTAL;
+  goals.values[MIG_POLICY_COPY_DISKS] = MIG_COPY_DISKS_INCREMENTAL;
   {
     g_auto(MigTypedParams) params = make(&request);
 
@@ -154,7 +160,8 @@ static void disks_to_copy_are_named_one_by_one(void **state) {
 }
 
 static void a_migrate_uri_is_passed_on_but_not_into_a_tunnel(void **state) {
-  MigMigrateRequest request = {.target_uri = "x", .migrate_uri = "tcp://10.0.0.2"};
+  MigPolicy goals = {0};
+  MigMigrateRequest request = {.target_uri = "x", .policy = &goals, .migrate_uri = "tcp://10.0.0.2"};
   g_autoptr(GError) error = NULL;
   MigTypedParams refused = {0};
   const char *uri = NULL;
@@ -165,7 +172,7 @@ static void a_migrate_uri_is_passed_on_but_not_into_a_tunnel(void **state) {
     assert_int_equal(virTypedParamsGetString(params.params, params.n, VIR_MIGRATE_PARAM_URI, &uri), 1);
     assert_string_equal(uri, "tcp://10.0.0.2");
   }
-  request.policy.values[MIG_POLICY_TUNNELLED] = 1;
+  goals.values[MIG_POLICY_TUNNELLED] = 1;
   assert_false(mig_params(&request, &start, mig_flags(&request, &start), &refused, &error));
   assert_int_equal(error->code, MIG_VIRT_ERROR_INVALID);
 }
