@@ -156,6 +156,31 @@ bool ctl_call_again(Ctl *ctl, const char *method, json_t *parameters, json_t **r
   return call_tries(ctl, method, parameters, 1, ret_parameters, failure);
 }
 
+ExitStatus ctl_fail(Ctl *ctl, FailureKind kind, const char *message) {
+  g_auto(Failure) failure = {0};
+
+  failure_set_own(&failure, kind, message);
+  return failure_report(&failure, &ctl->term, ctl->options.json);
+}
+
+ExitStatus ctl_ask(Ctl *ctl, CtlCall call, const char *method, json_t *parameters, CtlTake take) {
+  g_auto(Failure) failure = {0};
+  json_t *reply = NULL;
+  ExitStatus status;
+
+  if (!call(ctl, method, parameters, &reply, &failure))
+    return failure_report(&failure, &ctl->term, ctl->options.json);
+  status = take(ctl, reply);
+  json_decref(reply);
+  return status;
+}
+
+bool ctl_print_json(Ctl *ctl, json_t *reply) {
+  if (ctl->options.json)
+    term_print_json(&ctl->term, reply);
+  return ctl->options.json;
+}
+
 struct Stream {
   Ctl *ctl;
   char *method;

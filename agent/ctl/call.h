@@ -21,6 +21,22 @@ bool ctl_call(Ctl *ctl, const char *method, json_t *parameters, json_t **ret_par
 bool ctl_call_again(Ctl *ctl, const char *method, json_t *parameters, json_t **ret_parameters,
                     Failure *failure);
 
+/* One of these two. */
+typedef bool (*CtlCall)(Ctl *ctl, const char *method, json_t *parameters, json_t **ret_parameters,
+                        Failure *failure);
+
+/* Something in handoffctl itself failed: reports it. */
+ExitStatus ctl_fail(Ctl *ctl, FailureKind kind, const char *message);
+
+/* Prints a reply; returns the exit status. */
+typedef ExitStatus (*CtlTake)(Ctl *ctl, json_t *reply);
+
+/* A verb that is one call: its reply goes to `take`; a failure is reported. Takes `parameters`. */
+ExitStatus ctl_ask(Ctl *ctl, CtlCall call, const char *method, json_t *parameters, CtlTake take);
+
+/* With --json prints the reply as it is. False: print it in words. */
+bool ctl_print_json(Ctl *ctl, json_t *reply);
+
 typedef struct Stream Stream;
 
 typedef enum StreamEvent {

@@ -21,25 +21,16 @@ static void print_answer(Ctl *ctl, bool can_move, const FindingsCount *count) {
              can_move ? "can be migrated" : "cannot be migrated", ctl->options.args[1], text->str);
 }
 
-static void print_check(Ctl *ctl, json_t *findings, bool can_move) {
-  FindingsCount count = findings_count(findings);
-
-  print_answer(ctl, can_move, &count);
-  findings_print(&ctl->term, findings, false);
-}
-
 static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
   json_t *findings = json_object_get(reply, "findings"), *can_move = json_object_get(reply, "can_move");
-  g_auto(Failure) failure = {0};
+  FindingsCount count = findings_count(findings);
 
-  if (!json_is_array(findings) || !json_is_boolean(can_move)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply to Check is not valid.");
-    return failure_report(&failure, &ctl->term, ctl->options.json);
+  if (!json_is_array(findings) || !json_is_boolean(can_move))
+    return ctl_fail(ctl, FAILURE_PROTOCOL, "the reply to Check is not valid.");
+  if (!ctl_print_json(ctl, reply)) {
+    print_answer(ctl, json_is_true(can_move), &count);
+    findings_print(&ctl->term, findings, false);
   }
-  if (ctl->options.json)
-    term_print_json(&ctl->term, reply);
-  else
-    print_check(ctl, findings, json_is_true(can_move));
   return json_is_true(can_move) ? EXIT_DONE : EXIT_REFUSED;
 }
 
@@ -55,13 +46,5 @@ static json_t *parameters_of(const Options *options) {
 }
 
 ExitStatus verb_check(Ctl *ctl) {
-  g_auto(Failure) failure = {0};
-  json_t *reply = NULL;
-  ExitStatus status;
-
-  if (!ctl_call(ctl, "io.handoffd.Agent.Check", parameters_of(&ctl->options), &reply, &failure))
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  status = take_reply(ctl, reply);
-  json_decref(reply);
-  return status;
+  return ctl_ask(ctl, ctl_call, "io.handoffd.Agent.Check", parameters_of(&ctl->options), take_reply);
 }

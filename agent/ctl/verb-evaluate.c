@@ -101,15 +101,12 @@ static void print_all(Term *term, json_t *domains) {
 static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
   json_t *domains = json_object_get(reply, "domains");
   const char *domain = ctl->options.args[0];
-  g_auto(Failure) failure = {0};
 
-  if (!json_is_array(domains) || (domain && json_array_size(domains) != 1)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply to Evaluate is not valid.");
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  }
-  if (ctl->options.json)
-    term_print_json(&ctl->term, reply);
-  else if (domain)
+  if (!json_is_array(domains) || (domain && json_array_size(domains) != 1))
+    return ctl_fail(ctl, FAILURE_PROTOCOL, "the reply to Evaluate is not valid.");
+  if (ctl_print_json(ctl, reply))
+    return EXIT_DONE;
+  if (domain)
     print_domain(&ctl->term, json_array_get(domains, 0));
   else
     print_all(&ctl->term, domains);
@@ -117,14 +114,6 @@ static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
 }
 
 ExitStatus verb_evaluate(Ctl *ctl) {
-  g_auto(Failure) failure = {0};
-  json_t *reply = NULL;
-  ExitStatus status;
-
-  if (!ctl_call(ctl, "io.handoffd.Agent.Evaluate", json_pack("{s:s*}", "domain", ctl->options.args[0]),
-                &reply, &failure))
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  status = take_reply(ctl, reply);
-  json_decref(reply);
-  return status;
+  return ctl_ask(ctl, ctl_call, "io.handoffd.Agent.Evaluate",
+                 json_pack("{s:s*}", "domain", ctl->options.args[0]), take_reply);
 }

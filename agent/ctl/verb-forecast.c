@@ -68,33 +68,25 @@ static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
   const char *name = json_string_of(reply, "way");
   int way = name ? mig_stage_from_name(name) : MIG_ENUM_UNKNOWN;
   json_t *meets_policy = json_object_get(reply, "meets_policy");
-  g_auto(Failure) failure = {0};
 
-  if (way == MIG_ENUM_UNKNOWN || !json_is_boolean(meets_policy)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply to Forecast is not valid.");
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  }
-  if (ctl->options.json)
-    term_print_json(&ctl->term, reply);
-  else
+  if (way == MIG_ENUM_UNKNOWN || !json_is_boolean(meets_policy))
+    return ctl_fail(ctl, FAILURE_PROTOCOL, "the reply to Forecast is not valid.");
+  if (!ctl_print_json(ctl, reply))
     print_forecast(ctl, reply, (MigStage)way, json_is_true(meets_policy));
   return json_is_true(meets_policy) ? EXIT_DONE : EXIT_REFUSED;
 }
 
-ExitStatus verb_forecast(Ctl *ctl) {
-  const Options *options = &ctl->options;
-  g_auto(Failure) failure = {0};
-  json_t *reply = NULL;
-  ExitStatus status;
-  bool ok;
+/* The line that says what takes so long must be gone before anything else is printed. */
+static bool call_and_clear(Ctl *ctl, const char *method, json_t *parameters, json_t **ret_reply,
+                           Failure *failure) {
+  bool ok = ctl_call(ctl, method, parameters, ret_reply, failure);
 
-  if (!options->json && ctl->term.redraws)
-    term_draw(&ctl->term, "Measuring the guest's dirty rate for a few seconds...");
-  ok = ctl_call(ctl, "io.handoffd.Agent.Forecast", parameters_of(options), &reply, &failure);
   term_clear(&ctl->term);
-  if (!ok)
-    return failure_report(&failure, &ctl->term, options->json);
-  status = take_reply(ctl, reply);
-  json_decref(reply);
-  return status;
+  return ok;
+}
+
+ExitStatus verb_forecast(Ctl *ctl) {
+  if (!ctl->options.json && ctl->term.redraws)
+    term_draw(&ctl->term, "Measuring the guest's dirty rate for a few seconds...");
+  return ctl_ask(ctl, call_and_clear, "io.handoffd.Agent.Forecast", parameters_of(&ctl->options), take_reply);
 }

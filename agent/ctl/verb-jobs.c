@@ -73,14 +73,21 @@ static int compare_positions(gconstpointer a, gconstpointer b) {
 
 /* The agent returns the oldest first. Active jobs are printed in this order, then the queue, then the finished jobs,
  * newest first. */
-static void print_list(Ctl *ctl, json_t *jobs) {
+static ExitStatus print_list(Ctl *ctl, json_t *reply) {
   static const char *const titles[] = {"JOB",  "DOMAIN",  "TARGET", "PHASE",    "STAGE/QUEUE/CAUSE",
                                        "DONE", "CREATED", "TIME",   "DOWNTIME", NULL};
   g_autoptr(Table) table = table_new(titles);
   g_autoptr(GPtrArray) waiting = g_ptr_array_new();
+  json_t *jobs = json_object_get(reply, "jobs");
   size_t n_jobs = json_array_size(jobs), finished = 0;
   MigPhase phase;
 
+  if (ctl_print_json(ctl, reply))
+    return EXIT_DONE;
+  if (n_jobs == 0) {
+    term_print(&ctl->term, "No jobs.\n");
+    return EXIT_DONE;
+  }
   for (size_t i = 0; i < n_jobs; i++) {
     json_t *job = json_array_get(jobs, i);
 
@@ -105,12 +112,12 @@ static void print_list(Ctl *ctl, json_t *jobs) {
   if (!ctl->options.all && finished > FINISHED_SHOWN)
     term_print(&ctl->term, "%zu older jobs not shown; see handoffctl list --all\n",
                finished - FINISHED_SHOWN);
+  return EXIT_DONE;
 }
 
 ExitStatus verb_list(Ctl *ctl) {
   const Options *options = &ctl->options;
-  g_auto(Failure) failure = {0};
-  json_t *parameters = json_object(), *reply = NULL;
+  json_t *parameters = json_object();
 
   if (options->phases->len > 0) {
     json_t *phases = json_array();
@@ -119,18 +126,8 @@ ExitStatus verb_list(Ctl *ctl) {
       json_array_append_new(phases, json_string(g_ptr_array_index(options->phases, i)));
     json_object_set_new(parameters, "phases", phases);
   }
-  if (options->domain)
-    json_object_set_new(parameters, "domain", json_string(options->domain));
-  if (!ctl_call(ctl, "io.handoffd.Agent.List", parameters, &reply, &failure))
-    return failure_report(&failure, &ctl->term, options->json);
-  if (options->json)
-    term_print_json(&ctl->term, reply);
-  else if (json_array_size(json_object_get(reply, "jobs")) == 0)
-    term_print(&ctl->term, "No jobs.\n");
-  else
-    print_list(ctl, json_object_get(reply, "jobs"));
-  json_decref(reply);
-  return EXIT_DONE;
+  json_set_string(parameters, "domain", options->domain);
+  return ctl_ask(ctl, ctl_call, "io.handoffd.Agent.List", parameters, print_list);
 }
 
 /* A job on the target's side. */
@@ -298,51 +295,44 @@ static void print_job(Ctl *ctl, const JobView *job) {
     follow_summary(term, job);
 }
 
-ExitStatus verb_show(Ctl *ctl) {
-  g_auto(Failure) failure = {0};
-  json_t *reply = NULL;
-  ExitStatus status = EXIT_DONE;
+static ExitStatus take_shown(Ctl *ctl, json_t *reply) {
   JobView job;
 
-  if (!ctl_call(ctl, "io.handoffd.Agent.Get", json_pack("{s:s}", "job", ctl->options.args[0]), &reply,
-                &failure))
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  if (ctl->options.json) {
-    term_print_json(&ctl->term, reply);
-  } else if (job_view_read(json_object_get(reply, "job"), &job)) {
-    print_job(ctl, &job);
-  } else {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply to Get contains no valid job.");
-    status = failure_report(&failure, &ctl->term, false);
+  if (ctl_print_json(ctl, reply))
+    return EXIT_DONE;
+  if (!job_view_read(json_object_get(reply, "job"), &job))
+    return ctl_fail(ctl, FAILURE_PROTOCOL, "the reply to Get contains no valid job.");
+  print_job(ctl, &job);
+  return EXIT_DONE;
+}
+
+ExitStatus verb_show(Ctl *ctl) {
+  return ctl_ask(ctl, ctl_call, "io.handoffd.Agent.Get", json_pack("{s:s}", "job", ctl->options.args[0]),
+                 take_shown);
+}
+
+/* The current values of the keys that were given. */
+static ExitStatus print_tuned(Ctl *ctl, json_t *reply) {
+  json_t *policy = json_object_get(json_object_get(reply, "job"), "policy");
+  uint32_t given = ctl->options.policy.set;
+
+  if (ctl_print_json(ctl, reply))
+    return EXIT_DONE;
+  for (int key = 0; key < MIG_POLICY_KEY_COUNT; key++) {
+    const char *name = mig_policy_key_info((MigPolicyKey)key)->name;
+    g_autofree char *text = print_value(json_object_get(policy, name));
+
+    if (given & (UINT32_C(1) << key))
+      term_print(&ctl->term, "%s=%s\n", name, text);
   }
-  json_decref(reply);
-  return status;
+  return EXIT_DONE;
 }
 
 ExitStatus verb_tune(Ctl *ctl) {
-  const Options *options = &ctl->options;
-  g_auto(Failure) failure = {0};
-  json_t *reply = NULL, *policy, *value;
-  const char *key;
-  json_t *parameters = json_pack("{s:s, s:o}", "job", options->args[0], "policy",
-                                 policy_to_json(&options->policy, options->policy.set));
+  const MigPolicy *policy = &ctl->options.policy;
 
-  if (!ctl_call(ctl, "io.handoffd.Agent.Tune", parameters, &reply, &failure))
-    return failure_report(&failure, &ctl->term, options->json);
-  if (options->json) {
-    term_print_json(&ctl->term, reply);
-  } else {
-    /* The current values of the keys that were given. */
-    json_t *named = policy_to_json(&options->policy, options->policy.set);
-
-    policy = json_object_get(json_object_get(reply, "job"), "policy");
-    json_object_foreach (named, key, value) {
-      g_autofree char *text = print_value(json_object_get(policy, key));
-
-      term_print(&ctl->term, "%s=%s\n", key, text);
-    }
-    json_decref(named);
-  }
-  json_decref(reply);
-  return EXIT_DONE;
+  return ctl_ask(
+      ctl, ctl_call, "io.handoffd.Agent.Tune",
+      json_pack("{s:s, s:o}", "job", ctl->options.args[0], "policy", policy_to_json(policy, policy->set)),
+      print_tuned);
 }

@@ -49,55 +49,38 @@ static void print_lease(Term *term, json_t *reply, const JobView *job) {
   print_field(term, "release it", "handoffctl release %.8s", job->id);
 }
 
-static ExitStatus take_reply(Ctl *ctl, const char *method, json_t *reply,
-                             void (*print)(Term *term, json_t *reply, const JobView *job)) {
-  g_auto(Failure) failure = {0};
-  g_autofree char *text = NULL;
+static ExitStatus take_lease(Ctl *ctl, json_t *reply) {
   JobView job;
 
-  if (ctl->options.json) {
-    term_print_json(&ctl->term, reply);
+  if (ctl_print_json(ctl, reply))
     return EXIT_DONE;
-  }
-  if (job_view_read(json_object_get(reply, "job"), &job)) {
-    print(&ctl->term, reply, &job);
-    return EXIT_DONE;
-  }
-  text = g_strdup_printf("the reply to %s contains no valid job.", method);
-  failure_set_own(&failure, FAILURE_PROTOCOL, text);
-  return failure_report(&failure, &ctl->term, false);
+  if (!job_view_read(json_object_get(reply, "job"), &job))
+    return ctl_fail(ctl, FAILURE_PROTOCOL, "the reply to Prepare contains no valid job.");
+  print_lease(&ctl->term, reply, &job);
+  return EXIT_DONE;
 }
 
 ExitStatus verb_prepare(Ctl *ctl) {
-  g_auto(Failure) failure = {0};
-  json_t *reply = NULL;
-  ExitStatus status;
-
   /* With the key, repeating the call yields the same lease. */
-  if (!ctl_call_again(ctl, "io.handoffd.Agent.Prepare", parameters_of(&ctl->options), &reply, &failure))
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  status = take_reply(ctl, "Prepare", reply, print_lease);
-  json_decref(reply);
-  return status;
+  return ctl_ask(ctl, ctl_call_again, "io.handoffd.Agent.Prepare", parameters_of(&ctl->options), take_lease);
 }
 
-static void print_released(Term *term, json_t *reply, const JobView *job) {
-  if (mig_phase_is_final(job->phase))
-    term_print(term, "The lease for %s has ended (%s).\n", job->domain, mig_phase_name(job->phase));
+static ExitStatus take_released(Ctl *ctl, json_t *reply) {
+  JobView job;
+
+  if (ctl_print_json(ctl, reply))
+    return EXIT_DONE;
+  if (!job_view_read(json_object_get(reply, "job"), &job))
+    return ctl_fail(ctl, FAILURE_PROTOCOL, "the reply to Release contains no valid job.");
+  if (mig_phase_is_final(job.phase))
+    term_print(&ctl->term, "The lease for %s has ended (%s).\n", job.domain, mig_phase_name(job.phase));
   else
-    term_print(term, "The lease for %s is being released; what was created for it will be removed.\n",
-               job->domain);
+    term_print(&ctl->term, "The lease for %s is being released; what was created for it will be removed.\n",
+               job.domain);
+  return EXIT_DONE;
 }
 
 ExitStatus verb_release(Ctl *ctl) {
-  g_auto(Failure) failure = {0};
-  json_t *reply = NULL;
-  ExitStatus status;
-
-  if (!ctl_call_again(ctl, "io.handoffd.Agent.Release", json_pack("{s:s}", "lease", ctl->options.args[0]),
-                      &reply, &failure))
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  status = take_reply(ctl, "Release", reply, print_released);
-  json_decref(reply);
-  return status;
+  return ctl_ask(ctl, ctl_call_again, "io.handoffd.Agent.Release",
+                 json_pack("{s:s}", "lease", ctl->options.args[0]), take_released);
 }

@@ -95,7 +95,11 @@ static void print_damaged(Term *term, json_t *records) {
                 or_dash(json_string_of(record, "domain_uuid")));
 }
 
-static void print_node(Term *term, json_t *node) {
+static ExitStatus print_node(Ctl *ctl, json_t *node) {
+  Term *term = &ctl->term;
+
+  if (ctl_print_json(ctl, node))
+    return EXIT_DONE;
   print_field(term, "node", "%s", or_dash(json_string_of(node, "hostname")));
   print_field(term, "agent", "%s, up since %s", or_dash(json_string_of(node, "agent_version")),
               format_time(json_int_of(node, "started_usec_realtime")).text);
@@ -122,18 +126,9 @@ static void print_node(Term *term, json_t *node) {
   print_strings(term, "policies", json_object_get(node, "policies"));
   print_policy(term, json_object_get(node, "policy"));
   print_strings(term, "warning", json_object_get(node, "warnings"));
+  return EXIT_DONE;
 }
 
 ExitStatus verb_node(Ctl *ctl) {
-  g_auto(Failure) failure = {0};
-  json_t *reply = NULL;
-
-  if (!ctl_call(ctl, "io.handoffd.Agent.GetNode", json_object(), &reply, &failure))
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  if (ctl->options.json)
-    term_print_json(&ctl->term, reply);
-  else
-    print_node(&ctl->term, reply);
-  json_decref(reply);
-  return EXIT_DONE;
+  return ctl_ask(ctl, ctl_call, "io.handoffd.Agent.GetNode", json_object(), print_node);
 }

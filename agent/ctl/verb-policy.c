@@ -87,9 +87,12 @@ static void print_policies(Term *term, json_t *policies) {
   table_print(table, term);
 }
 
-static void print_answer(Term *term, json_t *reply) {
+static ExitStatus print_answer(Ctl *ctl, json_t *reply) {
+  Term *term = &ctl->term;
   json_t *domain = json_object_get(reply, "domain"), *policies = json_object_get(reply, "policies");
 
+  if (ctl_print_json(ctl, reply))
+    return EXIT_DONE;
   if (domain)
     term_print(term, "Goals for a migration of %s (%s):\n", or_dash(json_string_of(domain, "name")),
                or_dash(json_string_of(domain, "uuid")));
@@ -100,23 +103,15 @@ static void print_answer(Term *term, json_t *reply) {
     term_print(term, "\n");
     print_policies(term, policies);
   }
+  return EXIT_DONE;
 }
 
 ExitStatus verb_policy(Ctl *ctl) {
   const Options *options = &ctl->options;
-  g_auto(Failure) failure = {0};
   /* s* and o*: absent when NULL. */
   json_t *parameters =
       json_pack("{s:s*, s:s*, s:o*}", "domain", options->args[0], "policy_name", options->policy_name,
                 "policy", policy_to_json(&options->policy, options->policy.set));
-  json_t *reply = NULL;
 
-  if (!ctl_call(ctl, "io.handoffd.Agent.GetPolicy", parameters, &reply, &failure))
-    return failure_report(&failure, &ctl->term, options->json);
-  if (options->json)
-    term_print_json(&ctl->term, reply);
-  else
-    print_answer(&ctl->term, reply);
-  json_decref(reply);
-  return EXIT_DONE;
+  return ctl_ask(ctl, ctl_call, "io.handoffd.Agent.GetPolicy", parameters, print_answer);
 }

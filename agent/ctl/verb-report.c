@@ -74,7 +74,6 @@ static char *end_text(const Report *report) {
 
 static ExitStatus write_svg(Ctl *ctl, const Report *report) {
   const char *path = ctl->options.svg;
-  g_auto(Failure) failure = {0};
   g_autoptr(GError) error = NULL;
   g_autoptr(GBytes) svg = NULL;
   char *closing;
@@ -83,8 +82,7 @@ static ExitStatus write_svg(Ctl *ctl, const Report *report) {
     g_autofree char *message = g_strdup_printf(
         "The migration has not started, so there is nothing to draw: %s was not written.", path);
 
-    failure_set_own(&failure, FAILURE_NOTHING, message);
-    return failure_report(&failure, &ctl->term, ctl->options.json);
+    return ctl_fail(ctl, FAILURE_NOTHING, message);
   }
   closing = end_text(report);
   svg = chart_svg(report, closing, &error);
@@ -92,35 +90,24 @@ static ExitStatus write_svg(Ctl *ctl, const Report *report) {
   if (!svg || !chart_svg_write(path, svg, &error)) {
     g_autofree char *message = g_strdup_printf("Could not write %s: %s", path, error->message);
 
-    failure_set_own(&failure, FAILURE_OUTPUT, message);
-    return failure_report(&failure, &ctl->term, ctl->options.json);
+    return ctl_fail(ctl, FAILURE_OUTPUT, message);
   }
   if (!ctl->options.json)
     term_print(&ctl->term, "Wrote the chart to %s.\n", path);
   return EXIT_DONE;
 }
 
-ExitStatus verb_report(Ctl *ctl) {
-  const Options *options = &ctl->options;
-  g_auto(Failure) failure = {0};
+static ExitStatus take_reply(Ctl *ctl, json_t *reply) {
   g_auto(Report) report = {0};
-  ExitStatus status = EXIT_DONE;
-  json_t *reply = NULL;
 
-  if (!ctl_call(ctl, "io.handoffd.Agent.GetHistory", json_pack("{s:s}", "job", options->args[0]), &reply,
-                &failure))
-    return failure_report(&failure, &ctl->term, options->json);
-  if (!report_read(reply, &report)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply to GetHistory contains no valid job.");
-    status = failure_report(&failure, &ctl->term, options->json);
-  } else {
-    if (options->json)
-      term_print_json(&ctl->term, reply);
-    else
-      print_report(ctl, &report);
-    if (options->svg)
-      status = write_svg(ctl, &report);
-  }
-  json_decref(reply);
-  return status;
+  if (!report_read(reply, &report))
+    return ctl_fail(ctl, FAILURE_PROTOCOL, "the reply to GetHistory contains no valid job.");
+  if (!ctl_print_json(ctl, reply))
+    print_report(ctl, &report);
+  return ctl->options.svg ? write_svg(ctl, &report) : EXIT_DONE;
+}
+
+ExitStatus verb_report(Ctl *ctl) {
+  return ctl_ask(ctl, ctl_call, "io.handoffd.Agent.GetHistory",
+                 json_pack("{s:s}", "job", ctl->options.args[0]), take_reply);
 }

@@ -14,25 +14,6 @@ static ExitStatus report_follow(Ctl *ctl, const Failure *failure) {
   return failure->status;
 }
 
-ExitStatus verb_watch(Ctl *ctl) {
-  g_auto(Failure) failure = {0};
-  json_t *ended = NULL;
-  JobView job;
-
-  interrupt_catch();
-  if (!follow_job(ctl, ctl->options.args[0], &ended, &failure))
-    return report_follow(ctl, &failure);
-
-  ExitStatus status = EXIT_INTERNAL;
-  if (job_view_read(ended, &job)) {
-    if (!ctl->options.json)
-      follow_summary(&ctl->term, &job);
-    status = exit_status_of_job(job.phase, job.cause);
-  }
-  json_decref(ended);
-  return status;
-}
-
 /* The abort succeeded if the domain ends up on the source, whatever stopped the migration first. */
 static ExitStatus abort_status(const JobView *job) {
   if (job->phase == MIG_PHASE_ABORTED)
@@ -42,14 +23,24 @@ static ExitStatus abort_status(const JobView *job) {
   return EXIT_FAILED;
 }
 
+static ExitStatus usual_status(const JobView *job) {
+  return exit_status_of_job(job->phase, job->cause);
+}
+
 /* A request about a job that the agent has accepted; what remains is to wait. `what` names it. */
-typedef struct Asked {
+static const struct Asked {
   const char *what;
   const char *too_late; /* printed if the migration succeeded nevertheless; NULL: success was the aim */
   ExitStatus (*status_of)(const JobView *job);
-} Asked;
+} asked[VERB_COUNT] = {
+    [VERB_WATCH] = {NULL, NULL, usual_status},
+    [VERB_ABORT] = {"abort", "Too late: the migration had already completed.\n", abort_status},
+    [VERB_COMPLETE] = {"completion", NULL, usual_status},
+    [VERB_SETTLE] = {"settlement", NULL, usual_status},
+};
 
-static ExitStatus wait_for_end(Ctl *ctl, const char *id, const Asked *asked) {
+static ExitStatus wait_for_end(Ctl *ctl, const char *id) {
+  const struct Asked *wanted = &asked[ctl->options.verb];
   g_auto(Failure) failure = {0};
   json_t *ended = NULL;
   ExitStatus status = EXIT_INTERNAL;
@@ -58,9 +49,9 @@ static ExitStatus wait_for_end(Ctl *ctl, const char *id, const Asked *asked) {
   if (!follow_job(ctl, id, &ended, &failure))
     return report_follow(ctl, &failure);
   if (job_view_read(ended, &job)) {
-    status = asked->status_of(&job);
-    if (!ctl->options.json && asked->too_late && job.phase == MIG_PHASE_SUCCEEDED)
-      term_print(&ctl->term, "%s", asked->too_late);
+    status = wanted->status_of(&job);
+    if (!ctl->options.json && wanted->too_late && job.phase == MIG_PHASE_SUCCEEDED)
+      term_print(&ctl->term, "%s", wanted->too_late);
     if (!ctl->options.json)
       follow_summary(&ctl->term, &job);
   }
@@ -68,71 +59,42 @@ static ExitStatus wait_for_end(Ctl *ctl, const char *id, const Asked *asked) {
   return status;
 }
 
-static ExitStatus await(Ctl *ctl, json_t *reply, const Asked *asked) {
-  g_auto(Failure) failure = {0};
+ExitStatus verb_watch(Ctl *ctl) {
+  interrupt_catch();
+  return wait_for_end(ctl, ctl->options.args[0]);
+}
+
+static ExitStatus await(Ctl *ctl, json_t *reply) {
   JobView job;
 
-  if (ctl->options.json)
-    term_print_json(&ctl->term, reply);
-  if (!job_view_read(json_object_get(reply, "job"), &job)) {
-    failure_set_own(&failure, FAILURE_PROTOCOL, "the reply contains no valid job.");
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  }
+  ctl_print_json(ctl, reply);
+  if (!job_view_read(json_object_get(reply, "job"), &job))
+    return ctl_fail(ctl, FAILURE_PROTOCOL, "the reply contains no valid job.");
   if (!ctl->options.no_wait)
-    return wait_for_end(ctl, job.id, asked);
+    return wait_for_end(ctl, job.id);
   if (!ctl->options.json)
-    term_print(&ctl->term, "Requested the %s of job %s. Follow it with handoffctl watch %.8s.\n", asked->what,
-               job.id, job.id);
+    term_print(&ctl->term, "Requested the %s of job %s. Follow it with handoffctl watch %.8s.\n",
+               asked[ctl->options.verb].what, job.id, job.id);
   return EXIT_DONE;
 }
 
 ExitStatus verb_abort(Ctl *ctl) {
-  static const Asked asked = {"abort", "Too late: the migration had already completed.\n", abort_status};
-  g_auto(Failure) failure = {0};
-  json_t *parameters = json_pack("{s:s}", "job", ctl->options.args[0]), *reply = NULL;
-  ExitStatus status;
-
   interrupt_catch();
   /* An abort is safe to repeat. */
-  if (!ctl_call_again(ctl, "io.handoffd.Agent.Abort", parameters, &reply, &failure))
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  status = await(ctl, reply, &asked);
-  json_decref(reply);
-  return status;
-}
-
-static ExitStatus complete_status(const JobView *job) {
-  return exit_status_of_job(job->phase, job->cause);
+  return ctl_ask(ctl, ctl_call_again, "io.handoffd.Agent.Abort",
+                 json_pack("{s:s}", "job", ctl->options.args[0]), await);
 }
 
 ExitStatus verb_complete(Ctl *ctl) {
-  static const Asked asked = {"completion", NULL, complete_status};
-  g_auto(Failure) failure = {0};
-  json_t *parameters = json_pack("{s:s, s:s}", "job", ctl->options.args[0], "by", ctl->options.by);
-  json_t *reply = NULL;
-  ExitStatus status;
-
   interrupt_catch();
   /* Not repeated: if the first call was carried out, a second one is refused, which would look like a failure. */
-  if (!ctl_call(ctl, "io.handoffd.Agent.Complete", parameters, &reply, &failure))
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  status = await(ctl, reply, &asked);
-  json_decref(reply);
-  return status;
+  return ctl_ask(ctl, ctl_call, "io.handoffd.Agent.Complete",
+                 json_pack("{s:s, s:s}", "job", ctl->options.args[0], "by", ctl->options.by), await);
 }
 
 ExitStatus verb_settle(Ctl *ctl) {
-  static const Asked asked = {"settlement", NULL, complete_status};
-  g_auto(Failure) failure = {0};
-  json_t *parameters =
-      json_pack("{s:s, s:b}", "job", ctl->options.args[0], "ran_at_target", (int)ctl->options.ran);
-  json_t *reply = NULL;
-  ExitStatus status;
-
   interrupt_catch();
-  if (!ctl_call_again(ctl, "io.handoffd.Agent.Settle", parameters, &reply, &failure))
-    return failure_report(&failure, &ctl->term, ctl->options.json);
-  status = await(ctl, reply, &asked);
-  json_decref(reply);
-  return status;
+  return ctl_ask(ctl, ctl_call_again, "io.handoffd.Agent.Settle",
+                 json_pack("{s:s, s:b}", "job", ctl->options.args[0], "ran_at_target", (int)ctl->options.ran),
+                 await);
 }
