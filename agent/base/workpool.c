@@ -7,7 +7,6 @@
 #include "libmigrate/virt/driver.h"
 
 struct WorkPool {
-  const WorkOps *ops;
   GMainContext *context;
   unsigned waiting_max;
   GThreadPool *threads;
@@ -75,10 +74,9 @@ static void run(gpointer data, gpointer user_data) {
   ticket_unref(ticket);
 }
 
-WorkPool *work_pool_new(const WorkOps *ops, GMainContext *context, unsigned threads, unsigned waiting_max) {
+WorkPool *work_pool_new(GMainContext *context, unsigned threads, unsigned waiting_max) {
   WorkPool *pool = g_new0(WorkPool, 1);
 
-  pool->ops = ops;
   pool->context = g_main_context_ref(context);
   pool->waiting_max = waiting_max;
   pool->threads = g_thread_pool_new(run, NULL, (gint)threads, FALSE, NULL);
@@ -110,7 +108,7 @@ static void take_back(WorkPool *pool, Ticket *ticket) {
   g_hash_table_remove(pool->waiting, ticket);
 }
 
-bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms, GError **error) {
+bool work_pool_start(WorkPool *pool, const WorkOps *ops, gpointer work, unsigned timeout_ms, GError **error) {
   g_autoptr(GError) failure = NULL;
   Ticket *ticket;
 
@@ -122,7 +120,7 @@ bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms, GError 
   ticket = g_new0(Ticket, 1);
   ticket->refs = 1; /* of `waiting` */
   ticket->pool = pool;
-  ticket->ops = pool->ops;
+  ticket->ops = ops;
   ticket->context = g_main_context_ref(pool->context);
   ticket->work = work;
   ticket->timer = g_timeout_source_new(timeout_ms);

@@ -5,7 +5,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* A small pool of threads for one kind of request. */
+/* A small pool of threads. */
 typedef struct WorkPool WorkPool;
 
 typedef enum WorkEnd {
@@ -23,13 +23,13 @@ typedef struct WorkOps {
   void (*free)(gpointer work);
 } WorkOps;
 
-/* `ops` is borrowed. At most `threads` requests run at a time; at most `waiting_max` are unanswered. */
-WorkPool *work_pool_new(const WorkOps *ops, GMainContext *context, unsigned threads, unsigned waiting_max);
+/* At most `threads` requests run at a time; at most `waiting_max` are unanswered. */
+WorkPool *work_pool_new(GMainContext *context, unsigned threads, unsigned waiting_max);
 
 /* Cancels all unanswered requests. A thread that is stuck in a call is left behind. NULL is fine. */
 void work_pool_free(WorkPool *pool);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(WorkPool, work_pool_free)
 
-/* True: takes `work` and answers it within timeout_ms. False: too many requests are waiting, or no thread could be started;
+/* True: takes `work` and answers it within timeout_ms; `ops` is borrowed. False: too many requests are waiting, or no thread could be started;
  * `work` is not taken, and the error (MIG_VIRT_ERROR_TIMEOUT) says why. */
-bool work_pool_start(WorkPool *pool, gpointer work, unsigned timeout_ms, GError **error);
+bool work_pool_start(WorkPool *pool, const WorkOps *ops, gpointer work, unsigned timeout_ms, GError **error);

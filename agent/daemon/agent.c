@@ -230,7 +230,6 @@ static void furnish(Agent *agent) {
       .jobs = &agent->jobs,
       .config = config,
       .context = agent->context,
-      .driver = agent->driver,
       .bandwidth = bandwidth_new(config),
       .hangs = hangs_new(),
       .hostname = agent->hostname,
@@ -284,6 +283,10 @@ static void connect_rooms(Agent *agent) {
   jobs_observe(&agent->jobs, admit_on_job, &agent->mover);
 }
 
+static LocalCalls *new_calls(const Agent *agent, unsigned threads) {
+  return local_calls_new(agent->mover.hypervisor, agent->context, threads, agent->config->connect_timeout_ms);
+}
+
 Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const AgentOptions *options,
                  GError **error) {
   const VarlinkServiceInfo info = {"handoffd", "handoffd", HANDOFFD_VERSION, ""};
@@ -314,12 +317,9 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
     return NULL;
   }
   agent->node.logind = logind_new(context, hostdown_on_shutdown, &agent->node);
-  agent->methods.lookup = lookup_new(driver, agent->mover.hypervisor, context, config->connect_timeout_ms);
-  agent->methods.surveys =
-      survey_pool_new(driver, agent->mover.hypervisor, context, config->connect_timeout_ms);
-  agent->drains.surveys = agent->methods.surveys;
-  agent->mover.local_calls = local_calls_new(driver, agent->mover.hypervisor, context, LOCAL_CALL_THREADS,
-                                             config->connect_timeout_ms);
+  agent->methods.lookups = new_calls(agent, LOOKUP_THREADS);
+  agent->methods.surveys = agent->drains.surveys = new_calls(agent, SURVEY_THREADS);
+  agent->mover.local_calls = new_calls(agent, LOCAL_CALL_THREADS);
   agent->node.evaluator = evaluator_new(&agent->node);
   agent->tick = start_timer(agent, TICK_MS, on_tick);
   agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
@@ -340,9 +340,9 @@ bool agent_free(Agent *agent) {
   stop_timer(&agent->watch_tick);
   logind_free(agent->node.logind);
   metrics_close(&agent->node);
-  lookup_free(agent->methods.lookup);
+  local_calls_free(agent->methods.lookups);
   g_clear_pointer(&agent->drains.drain, drain_free);
-  survey_pool_free(agent->methods.surveys);
+  local_calls_free(agent->methods.surveys);
   local_calls_free(agent->mover.local_calls);
   evaluator_free(g_steal_pointer(&agent->node.evaluator));
   all = job_table_all(agent->jobs.table);

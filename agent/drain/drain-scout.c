@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The questions of a drain: which domains are there, where can each of them go, how long would its migration take?
  *
- * Theory of Operation. No question blocks the main loop: checks run in the survey pool (libvirtd/survey-pool.c), everything
+ * Theory of Operation. No question blocks the main loop: checks run in a pool of their own (libvirtd/survey.c), everything
  * else is a LocalCall on the drain's own threads. Only a few of each kind run at a time, since others ask too. A target that
  * does not answer is left alone for a while, since each attempt costs a timeout. The answers are judged on the main loop,
  * where the configuration is.
@@ -354,8 +354,8 @@ static void ask_for_check(Drain *drain, DrainGuest *guest, uint64_t now_ms) {
     }
     caller = caller_for(drain, guest);
     caller->target = i;
-    survey_pool_ask(drain->drains->surveys, guest->uuid, ((const DrainTarget *)drain->targets->pdata[i])->uri,
-                    drain->drains->config->prepare_timeout_ms, on_check, caller);
+    survey_call(drain->drains->surveys, guest->uuid, ((const DrainTarget *)drain->targets->pdata[i])->uri,
+                drain->drains->config->prepare_timeout_ms, on_check, caller);
   }
 }
 
@@ -417,7 +417,7 @@ void drain_ask(Drain *drain) {
 void drain_begin(Drain *drain) {
   Drains *drains = drain->drains;
 
-  drain->local_calls = local_calls_new(drains->mover->driver, drains->mover->hypervisor,
-                                       drains->mover->context, THREADS, drains->config->connect_timeout_ms);
+  drain->local_calls = local_calls_new(drains->mover->hypervisor, drains->mover->context, THREADS,
+                                       drains->config->connect_timeout_ms);
   drain_step_soon(drain);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/drain/drain.h"
-#include "agent/libvirtd/survey-pool.h"
+#include "agent/libvirtd/survey.h"
 #include "agent/node/node.h"
 
 struct Drains {
@@ -12,6 +12,6 @@ struct Drains {
   Requests *requests;
   Node *node;
   const Config *config;
-  SurveyPool *surveys;
+  LocalCalls *surveys;
   Drain *drain; /* the one in progress, or the last; NULL: there was none */
 };

@@ -83,11 +83,11 @@ static void endpoint_unref(Endpoint *endpoint) {
   g_free(endpoint);
 }
 
-Endpoint *endpoint_new(MigDriver *driver, Hypervisor *hypervisor, const char *uri, const char *domain_uuid) {
+Endpoint *endpoint_new(Hypervisor *hypervisor, const char *uri, const char *domain_uuid) {
   Endpoint *endpoint = g_new0(Endpoint, 1);
 
   endpoint->refs = 1;
-  endpoint->driver = driver;
+  endpoint->driver = hypervisor_get_driver(hypervisor);
   endpoint->hypervisor = hypervisor_ref(hypervisor);
   endpoint->uri = g_strdup(uri);
   endpoint->domain_uuid = g_strdup(domain_uuid);

@@ -24,7 +24,7 @@ typedef struct EndpointBasis {
 } EndpointBasis;
 
 /* For the libvirtd of `uri`, whose connection is kept while it works; NULL: this node's. Copies or references its arguments. */
-Endpoint *endpoint_new(MigDriver *driver, Hypervisor *hypervisor, const char *uri, const char *domain_uuid);
+Endpoint *endpoint_new(Hypervisor *hypervisor, const char *uri, const char *domain_uuid);
 
 /* A hung thread is left behind, and cleans up after itself. NULL is fine. */
 void endpoint_free(Endpoint *endpoint);

@@ -297,6 +297,10 @@ const char *hypervisor_get_uri(const Hypervisor *hypervisor) {
   return hypervisor->uri;
 }
 
+MigDriver *hypervisor_get_driver(const Hypervisor *hypervisor) {
+  return hypervisor->driver;
+}
+
 HypervisorConn *hypervisor_acquire(Hypervisor *hypervisor, unsigned timeout_ms, GError **error) {
   gint64 until = g_get_monotonic_time() + (gint64)timeout_ms * 1000;
   HypervisorConn *conn = NULL;

@@ -37,6 +37,7 @@ bool hypervisor_free(Hypervisor *hypervisor);
 
 const HypervisorState *hypervisor_get_state(const Hypervisor *hypervisor);
 const char *hypervisor_get_uri(const Hypervisor *hypervisor);
+MigDriver *hypervisor_get_driver(const Hypervisor *hypervisor);
 
 /* For threads: keeps the hypervisor beyond hypervisor_free(). */
 Hypervisor *hypervisor_ref(Hypervisor *hypervisor);

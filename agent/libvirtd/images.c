@@ -9,17 +9,12 @@
 #define LOOK_USEC (5 * G_USEC_PER_SEC)
 
 typedef struct ImagesTask {
+  ImagesAnswer answer; /* first: the caller gets it for the task */
   bool remove;
   JobLease *lease; /* a copy, for its images */
   char *domain_uuid;
   gint *called_off; /* refcounted: shared with the lease */
-  ImagesAnswer answer;
 } ImagesTask;
-
-typedef struct ImagesCaller {
-  ImagesFunc done;
-  gpointer user_data;
-} ImagesCaller;
 
 static void error_free(gpointer error) {
   if (error)
@@ -102,17 +97,9 @@ static bool run(MigDriver *driver, MigConn *conn, gpointer data, GError **error)
   return task->remove ? remove_unused(task, driver->ops, conn, error) : make(task, driver->ops, conn);
 }
 
-static void on_done(gpointer data, const GError *error, gpointer user_data) {
-  g_autofree ImagesCaller *caller = user_data;
-  ImagesTask *task = data;
-
-  caller->done(task ? &task->answer : NULL, error, caller->user_data);
-}
-
 static void start(LocalCalls *local_calls, const JobLease *lease, const char *domain_uuid, unsigned serial,
-                  ImagesFunc done, gpointer user_data) {
+                  LocalCallDoneFunc done, gpointer user_data) {
   ImagesTask *task = g_new0(ImagesTask, 1);
-  ImagesCaller *caller = g_new0(ImagesCaller, 1);
   LocalCall call = {.run = run,
                     .task = task,
                     .free_task = task_free,
@@ -134,16 +121,14 @@ static void start(LocalCalls *local_calls, const JobLease *lease, const char *do
     ((JobImage *)task->lease->images->pdata[i])->stamp = image->stamp;
     g_ptr_array_add(task->answer.errors, NULL);
   }
-  caller->done = done;
-  caller->user_data = user_data;
-  local_calls_run(local_calls, &call, on_done, caller);
+  local_calls_run(local_calls, &call, done, user_data);
 }
 
-void images_make(LocalCalls *local_calls, const JobLease *lease, ImagesFunc done, gpointer user_data) {
+void images_make(LocalCalls *local_calls, const JobLease *lease, LocalCallDoneFunc done, gpointer user_data) {
   start(local_calls, lease, NULL, 0, done, user_data);
 }
 
 void images_remove(LocalCalls *local_calls, const JobLease *lease, const char *domain_uuid, unsigned serial,
-                   ImagesFunc done, gpointer user_data) {
+                   LocalCallDoneFunc done, gpointer user_data) {
   start(local_calls, lease, domain_uuid, serial, done, user_data);
 }

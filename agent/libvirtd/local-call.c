@@ -2,19 +2,9 @@
 /* Calls to this node's libvirtd: work for a pool (workpool.c), with the node's connection. */
 #include "agent/libvirtd/local-call.h"
 
-#include "agent/base/workpool.h"
-
 #define WAITING_MAX 1024
 
-struct LocalCalls {
-  MigDriver *driver;
-  Hypervisor *hypervisor;
-  unsigned timeout_ms;
-  WorkPool *pool;
-};
-
 typedef struct Request {
-  MigDriver *driver;
   Hypervisor *hypervisor;
   unsigned connect_ms; /* to wait for a connection */
   unsigned timeout_ms; /* in total */
@@ -46,7 +36,8 @@ static void request_run(gpointer data) {
     hypervisor_release(conn, NULL);
     return;
   }
-  request->call.run(request->driver, hypervisor_conn_get(conn), request->call.task, &request->error);
+  request->call.run(hypervisor_get_driver(request->hypervisor), hypervisor_conn_get(conn), request->call.task,
+                    &request->error);
   hypervisor_release(conn, request->error);
 }
 
@@ -68,15 +59,13 @@ static void request_done(gpointer data, WorkEnd end) {
     request->done(request->error ? NULL : request->call.task, request->error, request->user_data);
 }
 
-LocalCalls *local_calls_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context,
-                            unsigned threads, unsigned timeout_ms) {
-  static const WorkOps ops = {request_run, request_done, request_free};
+LocalCalls *local_calls_new(Hypervisor *hypervisor, GMainContext *context, unsigned threads,
+                            unsigned timeout_ms) {
   LocalCalls *local_calls = g_new0(LocalCalls, 1);
 
-  local_calls->driver = driver;
   local_calls->hypervisor = hypervisor_ref(hypervisor);
   local_calls->timeout_ms = timeout_ms;
-  local_calls->pool = work_pool_new(&ops, context, threads, WAITING_MAX);
+  local_calls->pool = work_pool_new(context, threads, WAITING_MAX);
   return local_calls;
 }
 
@@ -90,17 +79,17 @@ void local_calls_free(LocalCalls *local_calls) {
 
 void local_calls_run(LocalCalls *local_calls, const LocalCall *call, LocalCallDoneFunc done,
                      gpointer user_data) {
+  static const WorkOps ops = {request_run, request_done, request_free};
   g_autoptr(GError) error = NULL;
   Request *request = g_new0(Request, 1);
 
-  request->driver = local_calls->driver;
   request->hypervisor = hypervisor_ref(local_calls->hypervisor);
   request->connect_ms = local_calls->timeout_ms;
   request->timeout_ms = local_calls->timeout_ms + call->extra_ms;
   request->call = *call;
   request->done = done;
   request->user_data = user_data;
-  if (work_pool_start(local_calls->pool, request, request->timeout_ms, &error))
+  if (work_pool_start(local_calls->pool, &ops, request, request->timeout_ms, &error))
     return;
   done(NULL, error, user_data);
   request_free(request);

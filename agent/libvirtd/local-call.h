@@ -2,9 +2,14 @@
 /* Calls this node's libvirtd off the main loop, within a time limit. */
 #pragma once
 
+#include "agent/base/workpool.h"
 #include "agent/libvirtd/hypervisor.h"
 
-typedef struct LocalCalls LocalCalls;
+typedef struct LocalCalls {
+  Hypervisor *hypervisor;
+  unsigned timeout_ms;
+  WorkPool *pool;
+} LocalCalls;
 
 /* On a thread, with the node's connection; nobody else touches `task` meanwhile. On failure sets `error`. */
 typedef bool (*LocalCallRunFunc)(MigDriver *driver, MigConn *conn, gpointer task, GError **error);
@@ -21,8 +26,8 @@ typedef struct LocalCall {
 } LocalCall;
 
 /* At most `threads` calls run at a time, and a limited number wait; each has timeout_ms, including its wait. */
-LocalCalls *local_calls_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context,
-                            unsigned threads, unsigned timeout_ms);
+LocalCalls *local_calls_new(Hypervisor *hypervisor, GMainContext *context, unsigned threads,
+                            unsigned timeout_ms);
 
 /* Fails all waiting calls. NULL is fine. */
 void local_calls_free(LocalCalls *local_calls);

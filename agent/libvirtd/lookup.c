@@ -2,28 +2,14 @@
 /* Domain lookups, as local calls. */
 #include "agent/libvirtd/lookup.h"
 
-#include "agent/libvirtd/local-call.h"
-
-#define THREADS 4
 /* Additional time for measuring. */
 #define MEASURE_MS 24000
 
-struct Lookup {
-  LocalCalls *local_calls;
-};
-
-/* The thread's part of a lookup. */
 typedef struct LookupTask {
+  LookupAnswer answer; /* first: the caller gets it for the task */
   char *domain;
   bool measure;
-  LookupAnswer answer;
 } LookupTask;
-
-/* The main thread's part of a lookup. */
-typedef struct LookupCaller {
-  LookupFunc done;
-  gpointer user_data;
-} LookupCaller;
 
 static void task_free(gpointer data) {
   LookupTask *task = data;
@@ -60,36 +46,14 @@ static bool run(MigDriver *driver, MigConn *conn, gpointer data, GError **error)
   return true;
 }
 
-static void on_done(gpointer data, const GError *error, gpointer user_data) {
-  g_autofree LookupCaller *caller = user_data;
-  LookupTask *task = data;
-
-  caller->done(task ? &task->answer : NULL, error, caller->user_data);
-}
-
-Lookup *lookup_new(MigDriver *driver, Hypervisor *hypervisor, GMainContext *context, unsigned timeout_ms) {
-  Lookup *lookup = g_new0(Lookup, 1);
-
-  lookup->local_calls = local_calls_new(driver, hypervisor, context, THREADS, timeout_ms);
-  return lookup;
-}
-
-void lookup_free(Lookup *lookup) {
-  if (!lookup)
-    return;
-  local_calls_free(lookup->local_calls);
-  g_free(lookup);
-}
-
-void lookup_domain(Lookup *lookup, const char *domain, bool measure_it, LookupFunc done, gpointer user_data) {
+void lookup_domain(LocalCalls *calls, const char *domain, bool measure_it, LocalCallDoneFunc done,
+                   gpointer user_data) {
   LookupTask *task = g_new0(LookupTask, 1);
-  LookupCaller *caller = g_new0(LookupCaller, 1);
-  LocalCall call = {
-      .run = run, .task = task, .free_task = task_free, .extra_ms = measure_it ? MEASURE_MS : 0};
 
   task->domain = g_strdup(domain);
   task->measure = measure_it;
-  caller->done = done;
-  caller->user_data = user_data;
-  local_calls_run(lookup->local_calls, &call, on_done, caller);
+  local_calls_run(
+      calls,
+      &(LocalCall){.run = run, .task = task, .free_task = task_free, .extra_ms = measure_it ? MEASURE_MS : 0},
+      done, user_data);
 }

@@ -11,7 +11,6 @@
 
 typedef struct Opening {
   gint refs;
-  MigDriver *driver;
   Hypervisor *hypervisor;
   char *uri;
   unsigned timeout_ms;
@@ -36,9 +35,9 @@ static void opening_unref(Opening *opening) {
 
 static gpointer opening_thread(gpointer data) {
   Opening *opening = data;
-  const MigDriverOps *ops = opening->driver->ops;
+  MigDriver *driver = hypervisor_get_driver(opening->hypervisor);
   GError *error = NULL;
-  MigConn *conn = ops->open(opening->driver, opening->uri, opening->timeout_ms, NULL, NULL, &error);
+  MigConn *conn = driver->ops->open(driver, opening->uri, opening->timeout_ms, NULL, NULL, &error);
 
   g_mutex_lock(&opening->mutex);
   opening->ended = true;
@@ -48,18 +47,16 @@ static gpointer opening_thread(gpointer data) {
   g_cond_broadcast(&opening->cond);
   g_mutex_unlock(&opening->mutex);
   if (conn)
-    ops->close(conn);
+    driver->ops->close(conn);
   opening_unref(opening);
   return NULL;
 }
 
-static Opening *opening_start(MigDriver *driver, Hypervisor *hypervisor, const char *uri,
-                              unsigned timeout_ms) {
+static Opening *opening_start(Hypervisor *hypervisor, const char *uri, unsigned timeout_ms) {
   Opening *opening = g_new0(Opening, 1);
   GThread *thread;
 
   opening->refs = 2;
-  opening->driver = driver;
   opening->hypervisor = hypervisor_ref(hypervisor);
   opening->uri = g_strdup(uri);
   opening->timeout_ms = timeout_ms;
@@ -98,7 +95,7 @@ static void opening_forget(Opening *opening) {
   conn = g_steal_pointer(&opening->conn);
   g_mutex_unlock(&opening->mutex);
   if (conn)
-    opening->driver->ops->close(conn);
+    hypervisor_get_driver(opening->hypervisor)->ops->close(conn);
   if (opening->here)
     opening_unref(opening);
   opening_unref(opening);
@@ -120,10 +117,10 @@ void survey_free(Survey *survey) {
   g_free(survey);
 }
 
-static bool ask_source(Survey *survey, MigDriver *driver, Hypervisor *hypervisor, const char *domain,
+static bool ask_source(Survey *survey, Hypervisor *hypervisor, const char *domain,
                        unsigned connect_timeout_ms, GError **error) {
   HypervisorConn *conn = hypervisor_acquire(hypervisor, connect_timeout_ms, error);
-  const MigDriverOps *ops = driver->ops;
+  const MigDriverOps *ops = hypervisor_get_driver(hypervisor)->ops;
   GError *failure = NULL;
   bool ok;
 
@@ -137,12 +134,13 @@ static bool ask_source(Survey *survey, MigDriver *driver, Hypervisor *hypervisor
   return ok;
 }
 
-bool survey_ask(Survey *survey, MigDriver *driver, Hypervisor *hypervisor, const char *domain,
-                const char *target_uri, unsigned connect_timeout_ms, GError **error) {
-  Opening *opening = opening_start(driver, hypervisor, target_uri, connect_timeout_ms);
+bool survey_ask(Survey *survey, Hypervisor *hypervisor, const char *domain, const char *target_uri,
+                unsigned connect_timeout_ms, GError **error) {
+  Opening *opening = opening_start(hypervisor, target_uri, connect_timeout_ms);
+  const MigDriverOps *ops = hypervisor_get_driver(hypervisor)->ops;
   MigConn *conn;
 
-  if (!ask_source(survey, driver, hypervisor, domain, connect_timeout_ms, error)) {
+  if (!ask_source(survey, hypervisor, domain, connect_timeout_ms, error)) {
     opening_forget(opening);
     return false;
   }
@@ -150,9 +148,9 @@ bool survey_ask(Survey *survey, MigDriver *driver, Hypervisor *hypervisor, const
   conn = opening_finish(opening, &survey->target_error);
   if (!conn)
     return true;
-  survey->have_target = driver->ops->survey_target(conn, &survey->domain, &survey->source, &survey->target,
-                                                   &survey->target_error);
-  driver->ops->close(conn);
+  survey->have_target =
+      ops->survey_target(conn, &survey->domain, &survey->source, &survey->target, &survey->target_error);
+  ops->close(conn);
   return true;
 }
 
@@ -169,10 +167,108 @@ void survey_fill(const Survey *survey, MigCheckInput *input) {
   input->target_away = is_away(survey->target_error);
 }
 
-void survey_fill_late(const Survey *survey, const char *late, MigCheckInput *input) {
+/* The same if the target still has not answered; `late` says so in words. */
+static void fill_late(const Survey *survey, const char *late, MigCheckInput *input) {
   input->domain = &survey->domain;
   input->source = &survey->source;
   input->target = NULL;
   input->target_error = late;
   input->target_away = true;
+}
+
+/* --- on request --- */
+
+/* Less than clients wait: handoffctl gives up after 30 s. A check takes milliseconds, or seconds if the target's libvirtd probes its
+ * QEMU for the first time. */
+#define LIMIT_MAX_MS 25000
+
+typedef struct Request {
+  Hypervisor *hypervisor;
+  unsigned connect_timeout_ms, limit_ms;
+  char *domain, *target_uri;
+  SurveyFunc done;
+  gpointer user_data;
+  gint begun; /* atomic */
+  Survey *survey;
+  GError *error; /* set by the thread: the source's */
+} Request;
+
+static void request_free(gpointer data) {
+  Request *request = data;
+
+  survey_free(request->survey);
+  hypervisor_unref(request->hypervisor);
+  g_clear_error(&request->error);
+  g_free(request->domain);
+  g_free(request->target_uri);
+  g_free(request);
+}
+
+static void request_run(gpointer data) {
+  Request *request = data;
+
+  g_atomic_int_set(&request->begun, 1);
+  survey_ask(request->survey, request->hypervisor, request->domain, request->target_uri,
+             request->connect_timeout_ms, &request->error);
+}
+
+/* The target hangs, or the source, or earlier checks hold all threads. */
+static void answer_late(Request *request) {
+  g_autofree char *late = g_strdup_printf("no answer within %.3g s", request->limit_ms / 1000.0);
+  g_autoptr(GError) error = NULL;
+  MigCheckInput input = {.target_uri = request->target_uri};
+
+  if (g_atomic_int_get(&request->survey->have_source)) {
+    fill_late(request->survey, late, &input);
+    request->done(&input, NULL, request->user_data);
+    return;
+  }
+  if (g_atomic_int_get(&request->begun))
+    g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT, "%s", late);
+  else
+    g_set_error(&error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT,
+                "not checked within %.3g s: %d checks of targets that do not answer come first",
+                request->limit_ms / 1000.0, SURVEY_THREADS);
+  request->done(NULL, error, request->user_data);
+}
+
+static void request_done(gpointer data, WorkEnd end) {
+  Request *request = data;
+  g_autoptr(GError) error = NULL;
+  MigCheckInput input = {.target_uri = request->target_uri};
+
+  switch (end) {
+  case WORK_ANSWERED:
+    if (!request->error)
+      survey_fill(request->survey, &input);
+    request->done(request->error ? NULL : &input, request->error, request->user_data);
+    return;
+  case WORK_LATE:
+    answer_late(request);
+    return;
+  case WORK_CANCELLED:
+    error = g_error_new(MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE, "the agent is shutting down");
+    request->done(NULL, error, request->user_data);
+    return;
+  }
+}
+
+void survey_call(LocalCalls *calls, const char *domain, const char *target_uri, unsigned limit_ms,
+                 SurveyFunc done, gpointer user_data) {
+  static const WorkOps ops = {request_run, request_done, request_free};
+  g_autoptr(GError) error = NULL;
+  Request *request = g_new0(Request, 1);
+
+  request->hypervisor = hypervisor_ref(calls->hypervisor);
+  request->connect_timeout_ms = calls->timeout_ms;
+  request->limit_ms = MIN(limit_ms, LIMIT_MAX_MS);
+  request->domain = g_strdup(domain);
+  request->target_uri = g_strdup(target_uri);
+  request->done = done;
+  request->user_data = user_data;
+  request->survey = survey_new();
+  if (work_pool_start(calls->pool, &ops, request, request->limit_ms, &error))
+    return;
+  request_free(request);
+  done(NULL, error, user_data);
 }

@@ -73,7 +73,7 @@ void methods_check(VarlinkCall *call, json_t *parameters, gpointer user_data) {
       !may_ask(check->methods, call, &target) ||
       !params_take_goals(check->methods->requests, call, parameters, &check->asked))
     return;
-  survey_pool_ask(check->methods->surveys, check->domain, target.libvirt_uri,
-                  check->methods->config->prepare_timeout_ms, on_asked, check);
+  survey_call(check->methods->surveys, check->domain, target.libvirt_uri,
+              check->methods->config->prepare_timeout_ms, on_asked, check);
   (void)g_steal_pointer(&check);
 }

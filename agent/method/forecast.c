@@ -70,7 +70,8 @@ static void refuse_without_bandwidth(const Outlook *outlook) {
   reply_error(outlook->call, "NoBandwidth", json_pack("{ss}", "target", outlook->target_uri));
 }
 
-static void on_measured(const LookupAnswer *answer, const GError *error, gpointer user_data) {
+static void on_measured(gpointer task, const GError *error, gpointer user_data) {
+  const LookupAnswer *answer = task;
   g_autoptr(Outlook) outlook = user_data;
   MigPlan plan;
   Goals goals;
@@ -134,6 +135,6 @@ void methods_forecast(VarlinkCall *call, json_t *parameters, gpointer user_data)
     refuse_without_bandwidth(outlook);
     return;
   }
-  lookup_domain(outlook->methods->lookup, outlook->domain, true, on_measured, outlook);
+  lookup_domain(outlook->methods->lookups, outlook->domain, true, on_measured, outlook);
   (void)g_steal_pointer(&outlook);
 }

@@ -84,7 +84,8 @@ static void answer(const PolicyCall *question, const MigDomainFacts *facts) {
   varlink_call_reply(question->call, reply, false);
 }
 
-static void on_domain(const LookupAnswer *found, const GError *error, gpointer user_data) {
+static void on_domain(gpointer task, const GError *error, gpointer user_data) {
+  const LookupAnswer *found = task;
   g_autoptr(PolicyCall) question = user_data;
 
   if (error)
@@ -105,6 +106,6 @@ void methods_get_policy(VarlinkCall *call, json_t *parameters, gpointer user_dat
     answer(question, NULL);
     return;
   }
-  lookup_domain(question->methods->lookup, question->domain, false, on_domain, question);
+  lookup_domain(question->methods->lookups, question->domain, false, on_domain, question);
   (void)g_steal_pointer(&question);
 }

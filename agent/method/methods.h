@@ -5,7 +5,7 @@
 
 #include "agent/drain/drains.h"
 #include "agent/libvirtd/lookup.h"
-#include "agent/libvirtd/survey-pool.h"
+#include "agent/libvirtd/survey.h"
 
 /* What the methods work with. Main thread only. */
 typedef struct Methods {
@@ -15,8 +15,7 @@ typedef struct Methods {
   Node *node;
   Drains *drains;
   const Config *config;
-  Lookup *lookup;
-  SurveyPool *surveys;
+  LocalCalls *lookups, *surveys;
 } Methods;
 
 /* Adds the interface to the agent's server. */

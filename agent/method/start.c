@@ -100,15 +100,16 @@ static void start_free_notify(gpointer start) {
   start_free(start);
 }
 
-static void on_domain(const LookupAnswer *answer, const GError *error, gpointer user_data);
+static void on_domain(gpointer task, const GError *error, gpointer user_data);
 
 static void look_up(gpointer user_data) {
   Start *start = user_data;
 
-  lookup_domain(start->methods->lookup, start->domain, false, on_domain, start);
+  lookup_domain(start->methods->lookups, start->domain, false, on_domain, start);
 }
 
-static void on_domain(const LookupAnswer *answer, const GError *error, gpointer user_data) {
+static void on_domain(gpointer task, const GError *error, gpointer user_data) {
+  const LookupAnswer *answer = task;
   g_autoptr(Start) start = user_data;
   Methods *methods = start->methods;
   Goals goals;

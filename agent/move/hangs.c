@@ -124,7 +124,7 @@ static bool note_late(Mover *mover, const CallWatchLate *late) {
 }
 
 void hangs_tick(Mover *mover) {
-  g_autoptr(GPtrArray) late = call_watch_list_late(mover->driver, clock_now_ms());
+  g_autoptr(GPtrArray) late = call_watch_list_late(hypervisor_get_driver(mover->hypervisor), clock_now_ms());
   bool changed = false;
 
   for (guint i = 0; i < mover->hangs->len; i++)

@@ -39,7 +39,8 @@ static void await(Mover *mover, Job *job, IncomingBack *back) {
   jobs_save(mover->jobs, job, on_await_saved, back);
 }
 
-static void on_made(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
+static void on_made(gpointer task, const GError *error, gpointer user_data) {
+  const ImagesAnswer *answer = task;
   IncomingBack *back = user_data;
   Job *job = incoming_back_find(back);
 

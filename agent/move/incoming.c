@@ -192,7 +192,8 @@ static void take_removed(Mover *mover, Job *job, const ImagesAnswer *answer, con
                                    : "nothing arrived");
 }
 
-static void on_removed(const ImagesAnswer *answer, const GError *error, gpointer user_data) {
+static void on_removed(gpointer task, const GError *error, gpointer user_data) {
+  const ImagesAnswer *answer = task;
   g_autofree IncomingBack *back = user_data;
   Job *job = incoming_back_find(back);
 

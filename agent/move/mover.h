@@ -14,7 +14,6 @@ typedef struct Mover {
   Jobs *jobs;
   const Config *config;
   GMainContext *context;
-  MigDriver *driver; /* from call_watch_new() */
   Hypervisor *hypervisor;
   LocalCalls *local_calls; /* for incoming jobs */
   Bandwidth *bandwidth;

@@ -345,7 +345,7 @@ void run_start(Mover *mover, Job *job, bool reattach) {
   run->go_given = run->adopted = reattach;
   run->prepare_until_ms = clock_now_ms() + mover->config->prepare_timeout_ms;
   job->run = run;
-  run->worker = worker_start(mover->hypervisor, mover->driver, &request, mover->context, on_report, run);
+  run->worker = worker_start(mover->hypervisor, &request, mover->context, on_report, run);
 }
 
 /* Were the limits changed since the start, or should they have been? It is unknown which of them libvirt has. */

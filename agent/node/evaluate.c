@@ -213,8 +213,8 @@ Evaluator *evaluator_new(Node *node) {
   Evaluator *evaluator = g_new0(Evaluator, 1);
 
   evaluator->node = node;
-  evaluator->local_calls = local_calls_new(node->mover->driver, node->mover->hypervisor, node->mover->context,
-                                           THREADS, node->config->connect_timeout_ms);
+  evaluator->local_calls = local_calls_new(node->mover->hypervisor, node->mover->context, THREADS,
+                                           node->config->connect_timeout_ms);
   evaluator->counts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
   evaluator->due = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
   return evaluator;

@@ -71,35 +71,43 @@ Job *reply_take_job(Requests *requests, VarlinkCall *call, json_t *parameters) {
 typedef struct SavedReply {
   Requests *requests;
   VarlinkCall *call;
+  ReplySavedFunc saved;
 } SavedReply;
 
 static void on_saved_reply(const char *id, const GError *error, gpointer user_data) {
   g_autofree SavedReply *reply = user_data;
   g_autoptr(VarlinkCall) call = reply->call;
-  Job *job = job_table_find_id(reply->requests->jobs->table, id);
 
   if (error)
     reply_error(call, "StoreFailed", json_pack("{ss}", "message", error->message));
-  else if (job)
-    varlink_call_reply(call, view_job_reply(reply->requests, job, JOB_DETAIL_FULL), false);
+  else
+    reply->saved(reply->requests, call, job_table_find_id(reply->requests->jobs->table, id), id);
+}
+
+void reply_after_saving(Requests *requests, Job *job, VarlinkCall *call, ReplySavedFunc saved) {
+  SavedReply *reply = g_new0(SavedReply, 1);
+
+  *reply = (SavedReply){requests, varlink_call_ref(call), saved};
+  jobs_save(requests->jobs, job, on_saved_reply, reply);
+}
+
+static void reply_with_job(Requests *requests, VarlinkCall *call, Job *job, const char *id) {
+  if (job)
+    varlink_call_reply(call, view_job_reply(requests, job, JOB_DETAIL_FULL), false);
   else
     reply_error(call, "NoSuchJob", json_pack("{ss}", "job", id));
 }
 
 void reply_when_saved(Requests *requests, Job *job, VarlinkCall *call) {
-  SavedReply *reply = g_new0(SavedReply, 1);
-
-  reply->requests = requests;
-  reply->call = varlink_call_ref(call);
-  jobs_save(requests->jobs, job, on_saved_reply, reply);
+  reply_after_saving(requests, job, call, reply_with_job);
 }
 
 void reply_refuse_abort(VarlinkCall *call, const Job *job, LifecycleAbort why) {
   static const char *const messages[] = {
       [LIFECYCLE_ABORT_ASKED] = "",
       [LIFECYCLE_ABORT_OVER] = "the job has already ended",
-      [LIFECYCLE_ABORT_POST_COPY] = "the guest already runs at the target, and its newest memory is there: "
-                                    "aborting now would lose the guest; let the migration finish",
+      [LIFECYCLE_ABORT_POST_COPY] = ("the guest already runs at the target, and its newest memory is there: "
+                                     "aborting now would lose the guest; let the migration finish"),
       [LIFECYCLE_ABORT_INCOMING] =
           "it has begun to arrive, and only the source's agent can end the migration: abort its job there",
   };

@@ -20,6 +20,10 @@ Job *reply_find_job(Requests *requests, VarlinkCall *call, const char *text);
 /* The same, for the parameter "job". */
 Job *reply_take_job(Requests *requests, VarlinkCall *call, json_t *parameters);
 
+/* Answers the call once the job's current record is on stable storage; NULL: the job of that id is gone. */
+typedef void (*ReplySavedFunc)(Requests *requests, VarlinkCall *call, Job *job, const char *id);
+void reply_after_saving(Requests *requests, Job *job, VarlinkCall *call, ReplySavedFunc saved);
+
 /* Answers with the job once its current record is on stable storage. */
 void reply_when_saved(Requests *requests, Job *job, VarlinkCall *call);
 

@@ -85,26 +85,15 @@ void request_on_job(Job *job, JobChange change, gpointer requests) {
 
 /* --- repeated requests --- */
 
-typedef struct Repeated {
-  Requests *requests;
-  VarlinkCall *call;
-} Repeated;
-
-static void on_repeated_saved(const char *id, const GError *error, gpointer user_data) {
-  g_autofree Repeated *repeated = user_data;
-  g_autoptr(VarlinkCall) call = repeated->call;
-  Job *job = job_table_find_id(repeated->requests->jobs->table, id);
-
-  if (error || !job)
-    reply_error(call, "StoreFailed",
-                json_pack("{ss}", "message", error ? error->message : "the job no longer exists"));
+static void answer_repeated(Requests *requests, VarlinkCall *call, Job *job, const char *id) {
+  if (!job)
+    reply_error(call, "StoreFailed", json_pack("{ss}", "message", "the job no longer exists"));
   else if (!wait_until_made(job, call))
-    request_reply(repeated->requests, call, job, false);
+    request_reply(requests, call, job, false);
 }
 
 bool request_answer_known(Requests *requests, VarlinkCall *call, const RequestKey *key) {
   Job *job = key->key ? job_table_find_request_key(requests->jobs->table, key->key) : NULL;
-  Repeated *repeated;
 
   if (!job)
     return false;
@@ -112,15 +101,10 @@ bool request_answer_known(Requests *requests, VarlinkCall *call, const RequestKe
     reply_error(call, "RequestKeyConflict", json_pack("{ss ss}", "request_key", key->key, "job", job->id));
     return true;
   }
-  if (job->durable) {
-    if (!wait_until_made(job, call))
-      request_reply(requests, call, job, false);
-    return true;
-  }
-  repeated = g_new0(Repeated, 1);
-  repeated->requests = requests;
-  repeated->call = varlink_call_ref(call);
-  jobs_save(requests->jobs, job, on_repeated_saved, repeated);
+  if (job->durable)
+    answer_repeated(requests, call, job, NULL);
+  else
+    reply_after_saving(requests, job, call, answer_repeated);
   return true;
 }
 

@@ -78,7 +78,7 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
   MigProbe probe = {0};
   GError *error = NULL;
 
-  if (!survey_ask(survey, worker->driver, worker->hypervisor, worker->domain_uuid, worker->target_uri,
+  if (!survey_ask(survey, worker->hypervisor, worker->domain_uuid, worker->target_uri,
                   worker->connect_timeout_ms, &error)) {
     refuse(worker, cause_of_preparing(error), error);
     return false;

@@ -223,8 +223,8 @@ bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_
 void worker_watch_ends(Worker *worker) {
   EndpointAnswer answer = {0};
 
-  worker->source = endpoint_new(worker->driver, worker->hypervisor, NULL, worker->domain_uuid);
-  worker->target = endpoint_new(worker->driver, worker->hypervisor, worker->target_uri, worker->domain_uuid);
+  worker->source = endpoint_new(worker->hypervisor, NULL, worker->domain_uuid);
+  worker->target = endpoint_new(worker->hypervisor, worker->target_uri, worker->domain_uuid);
   if (worker->reattach)
     return;
   /* An end that does not answer now is no obstacle: either the migration fails because of it, or the watch has a gap. */

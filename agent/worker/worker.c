@@ -131,14 +131,14 @@ static void refuse_for_threads(Worker *worker, GError *error) {
                                       .error = error});
 }
 
-Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequest *request,
-                     GMainContext *context, WorkerReportFunc report, gpointer user_data) {
+Worker *worker_start(Hypervisor *hypervisor, const WorkerRequest *request, GMainContext *context,
+                     WorkerReportFunc report, gpointer user_data) {
   Worker *worker = g_new0(Worker, 1);
   GError *error = NULL;
 
   worker->refs = 1;
   worker->hypervisor = hypervisor_ref(hypervisor);
-  worker->driver = driver;
+  worker->driver = hypervisor_get_driver(hypervisor);
   worker->context = g_main_context_ref(context);
   worker->report = report;
   worker->user_data = user_data;

@@ -82,8 +82,8 @@ typedef struct WorkerReport {
 typedef void (*WorkerReportFunc)(Worker *worker, const WorkerReport *report, gpointer user_data);
 
 /* Starts the threads. Free with worker_free(). */
-Worker *worker_start(Hypervisor *hypervisor, MigDriver *driver, const WorkerRequest *request,
-                     GMainContext *context, WorkerReportFunc report, gpointer user_data);
+Worker *worker_start(Hypervisor *hypervisor, const WorkerRequest *request, GMainContext *context,
+                     WorkerReportFunc report, gpointer user_data);
 
 /* Call now and then: retries starting threads that could not be started. */
 void worker_tick(Worker *worker);
