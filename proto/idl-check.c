@@ -218,17 +218,3 @@ bool varlink_type_check(const VarlinkType *type, json_t *value, char **ret_param
   json_decref(normal); /* a lone number has no container in which to replace it */
   return fits;
 }
-
-bool varlink_interface_check(const VarlinkInterface *interface, VarlinkCheck check, const char *name,
-                             json_t *parameters, char **ret_parameter) {
-  VarlinkMemberKind kind = check == VARLINK_CHECK_ERROR ? VARLINK_MEMBER_ERROR : VARLINK_MEMBER_METHOD;
-  const VarlinkMember *member = varlink_interface_find(interface, kind, name);
-
-  if (!member) {
-    Place unknown = {.name = name};
-
-    return refuse(&unknown, ret_parameter);
-  }
-  return varlink_type_check(check == VARLINK_CHECK_REPLY ? member->reply : member->type, parameters,
-                            ret_parameter);
-}

@@ -393,10 +393,3 @@ const VarlinkMember *varlink_interface_find(const VarlinkInterface *interface, V
 
   return member && member->kind == kind ? member : NULL;
 }
-
-const char *varlink_interface_get_field_name(const VarlinkInterface *interface, const char *type_name,
-                                             size_t index) {
-  const VarlinkMember *member = varlink_interface_find(interface, VARLINK_MEMBER_TYPE, type_name);
-
-  return member && index < member->type->n_fields ? member->type->fields[index].name : NULL;
-}

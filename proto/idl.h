@@ -74,26 +74,14 @@ const VarlinkMember *varlink_interface_get_member(const VarlinkInterface *interf
 const VarlinkMember *varlink_interface_find(const VarlinkInterface *interface, VarlinkMemberKind kind,
                                             const char *name);
 
-/* The name of a struct's field, or an enum's value. `index` starts at 0; NULL: past the end. With this, a test can compare a
- * table in C with `type NAME (...)` of the interface. */
-const char *varlink_interface_get_field_name(const VarlinkInterface *interface, const char *type_name,
-                                             size_t index);
-
-typedef enum VarlinkCheck { VARLINK_CHECK_CALL, VARLINK_CHECK_REPLY, VARLINK_CHECK_ERROR } VarlinkCheck;
-
-/* Do the parameters of a call, a reply or an error (by its name without the interface) match the interface? If not,
- * `ret_parameter` (may be NULL) names the first that does not, as in "policy.max_pause_ms" or "phases[2]": a field that is
- * unknown, that is missing although not nullable, that has the wrong type, or that is not a value of its enum. If the interface
- * has no such member, its name is returned.
+/* Does the value match the type: the parameters of a method, a reply or an error? If not, `ret_parameter` (may be NULL) names the
+ * first that does not, as in "policy.max_pause_ms" or "phases[2]": a field that is unknown, that is missing although not
+ * nullable, that has the wrong type, or that is not a value of its enum.
  *
  * Valid parameters are normalized in place: null fields are removed, so that an absent field is the only way to say nothing;
  * 1.0 becomes 1 where an int is expected, and 1 becomes 1.0 where a float is expected. */
-bool varlink_interface_check(const VarlinkInterface *interface, VarlinkCheck check, const char *name,
-                             json_t *parameters, char **ret_parameter);
+bool varlink_type_check(const VarlinkType *type, json_t *value, char **ret_parameter);
 
 /* Are all strings and field names free of control characters: C0, DEL, C1, and the line and paragraph separators? If not,
  * `ret_parameter` (may be NULL) says where, as above. */
 bool varlink_text_check(json_t *value, char **ret_parameter);
-
-/* Like varlink_interface_check(), for a single type. */
-bool varlink_type_check(const VarlinkType *type, json_t *value, char **ret_parameter);

@@ -12,6 +12,3 @@ bool follow_job(Ctl *ctl, const char *job, json_t **ret_job, Failure *failure);
 
 /* Prints how a finished job ended, and what to do next if it did not succeed. */
 void follow_summary(Term *term, const JobView *job);
-
-/* "web1 is still running on the source.", or whatever is known. */
-char *follow_whereabouts(const JobView *job);

@@ -17,7 +17,8 @@ static const Whereabouts whereabouts[] = {
     {"none", "is running on neither end"},
 };
 
-char *follow_whereabouts(const JobView *job) {
+/* "web1 is still running on the source.", or whatever is known. */
+static char *describe_whereabouts(const JobView *job) {
   for (size_t i = 0; i < G_N_ELEMENTS(whereabouts); i++) {
     if (g_strcmp0(job->running_at, whereabouts[i].running_at) == 0)
       return g_strdup_printf("%s %s.", job->domain, whereabouts[i].text);
@@ -87,7 +88,7 @@ static void print_incoming(Term *term, const JobView *job) {
 }
 
 void follow_summary(Term *term, const JobView *job) {
-  g_autofree char *where = follow_whereabouts(job);
+  g_autofree char *where = describe_whereabouts(job);
 
   if (job->direction == MIG_DIRECTION_INCOMING) {
     print_incoming(term, job);

@@ -121,7 +121,6 @@ bool drain_is_over(const Drain *drain);
 bool drain_has_begun(const Drain *drain);
 /* Starts working, also after a restart. */
 void drain_begin(Drain *drain);
-void drain_step(Drain *drain);
 void drain_step_soon(Drain *drain);
 /* Is any guest still being checked, waiting or migrating? */
 bool drain_has_unfinished(const Drain *drain);

@@ -229,7 +229,7 @@ static void finish(Drain *drain) {
   mover_status_changed(drain->drains->mover);
 }
 
-void drain_step(Drain *drain) {
+static void step(Drain *drain) {
   if (drain_is_over(drain) || drain->stepping || !drain_has_begun(drain))
     return;
   /* What happens here changes jobs, and their observer would call for another step. */
@@ -254,7 +254,7 @@ static gboolean on_soon(gpointer user_data) {
   Drain *drain = user_data;
 
   forget_soon(drain);
-  drain_step(drain);
+  step(drain);
   return G_SOURCE_REMOVE;
 }
 
@@ -298,7 +298,7 @@ void drain_resume(Drains *drains) {
 
 void drain_tick(Drains *drains) {
   if (drains->drain)
-    drain_step(drains->drain);
+    step(drains->drain);
 }
 
 void drain_on_job(Job *job, JobChange change, gpointer user_data) {

@@ -330,7 +330,7 @@ MigDriver *call_watch_new(MigDriver *inner) {
   return &watch->base;
 }
 
-void call_watch_late_free(gpointer data) {
+static void late_free(gpointer data) {
   CallWatchLate *late = data;
 
   g_free(late->uri);
@@ -339,7 +339,7 @@ void call_watch_late_free(gpointer data) {
 }
 
 GPtrArray *call_watch_list_late(MigDriver *driver, uint64_t now_ms) {
-  GPtrArray *list = g_ptr_array_new_with_free_func(call_watch_late_free);
+  GPtrArray *list = g_ptr_array_new_with_free_func(late_free);
   CallWatch *watch = (CallWatch *)driver;
 
   g_mutex_lock(&watch->mutex);

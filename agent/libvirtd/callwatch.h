@@ -12,8 +12,6 @@ typedef struct CallWatchLate {
   uint64_t since_ms;
 } CallWatchLate;
 
-void call_watch_late_free(gpointer late);
-
 /* Takes `inner`. Free it like any driver, after the last call has returned. */
 MigDriver *call_watch_new(MigDriver *inner);
 

@@ -59,7 +59,7 @@ static void take_source(Worker *worker, const EndpointAnswer *answer, MigSettleL
   look->source = status->state;
   look->source_defined = status->persistent;
   look->source_replaced = is_replaced(worker, status);
-  look->source_ended = status->ended || worker_has_ended_here(worker);
+  look->source_ended = status->ended || worker_sees(worker, &worker->ended_here);
   look->job_active = status->job_active;
   /* libvirt has one migration of a domain at a time. Until the call is answered it may be this one, whatever its age. */
   look->job_foreign = status->job_active && !own && worker->call_taken && !worker->reattach;
@@ -70,10 +70,10 @@ static void look(Settling *settling, Ends *ends) {
   EndpointAnswer answer = {0};
 
   ends->look.began_ms = clock_now_ms();
-  ends->look.completed = worker_is_completed(worker);
+  ends->look.completed = worker_sees(worker, &worker->completed);
   ends->look.call_taken = worker->call_taken;
   ends->look.call_failed = worker->call_failed;
-  ends->look.pausing = worker_is_pausing(worker);
+  ends->look.pausing = worker_sees(worker, &worker->pausing);
   /* The source first: see mig_verdict_answer(). */
   settling->source = settling->target = (EndpointBasis){0};
   if (endpoint_status(worker->source, &answer, &ends->source_error)) {
@@ -243,7 +243,8 @@ static bool go_on(Settling *settling, const Ends *ends) {
     return true;
   case MIG_SETTLE_TOUCH:
     /* What was seen must be on stable storage before an action rests on it. */
-    if (step.touch != MIG_TOUCH_RESUME_POST_COPY && !worker_is_recorded(settling->worker)) {
+    if (step.touch != MIG_TOUCH_RESUME_POST_COPY &&
+        !worker_sees(settling->worker, &settling->worker->recorded)) {
       worker_pause_ms(settling->worker, PAUSING_MS);
       return false;
     }
@@ -271,7 +272,7 @@ void worker_settle(Worker *worker) {
   bool settled = false;
 
   mig_settle_init(&settling.settle, &record, worker->stayed_ms);
-  while (!settled && !worker_is_over(worker)) {
+  while (!settled && !worker_sees(worker, &worker->over)) {
     unsigned pauses = worker_count_pauses(worker);
     g_auto(Ends) ends = {0};
 

@@ -70,10 +70,10 @@ void worker_pause_ms(Worker *worker, unsigned ms) {
   g_mutex_unlock(&worker->mutex);
 }
 
-bool worker_is_completed(Worker *worker) {
+bool worker_sees(Worker *worker, const bool *flag) {
   g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  return worker->completed;
+  return *flag;
 }
 
 MigSettleRecord worker_get_record(Worker *worker) {
@@ -124,12 +124,6 @@ bool worker_end_steering(Worker *worker) {
   return worker->over = worker->over || !worker->pausing;
 }
 
-bool worker_is_pausing(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
-
-  return worker->pausing;
-}
-
 void worker_take_limits(Worker *worker) {
   g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
@@ -137,12 +131,6 @@ void worker_take_limits(Worker *worker) {
     return;
   worker->policy.values[MIG_POLICY_BANDWIDTH_BYTES_PER_S] = worker->bandwidth_bytes_per_s;
   worker->policy.values[MIG_POLICY_POST_COPY_BANDWIDTH_BYTES_PER_S] = worker->post_copy_bandwidth_bytes_per_s;
-}
-
-bool worker_is_over(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
-
-  return worker->over;
 }
 
 /* --- whose job is it? --- */
@@ -182,12 +170,6 @@ void worker_note_no_job(Worker *worker) {
   worker->own_seen = false;
 }
 
-bool worker_has_ended_here(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
-
-  return worker->ended_here;
-}
-
 uint64_t worker_job_began_ms(Worker *worker) {
   g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
@@ -204,7 +186,7 @@ void worker_set_in_call(Worker *worker, bool in_call) {
 }
 
 bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_job, GError **error) {
-  if (worker_is_over(worker)) {
+  if (worker_sees(worker, &worker->over)) {
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE, "the migration has ended");
     return false;
   }
@@ -237,12 +219,6 @@ void worker_watch_ends(Worker *worker) {
 void worker_forget_ends(Worker *worker) {
   g_clear_pointer(&worker->source, endpoint_free);
   g_clear_pointer(&worker->target, endpoint_free);
-}
-
-bool worker_is_recorded(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
-
-  return worker->recorded;
 }
 
 void worker_learn(Worker *worker, bool seen_there, bool completed) {

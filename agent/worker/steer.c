@@ -133,7 +133,7 @@ void worker_steer(Worker *worker) {
   uint64_t abort_again_ms = 0;
   bool abort_reported = false;
 
-  while (!worker_is_over(worker)) {
+  while (!worker_sees(worker, &worker->over)) {
     uint64_t now = clock_now_ms();
     uint64_t wait_ms = abort.kind != MIG_ACTION_ABORT ? IDLE_MS
                        : abort_again_ms > now         ? abort_again_ms - now
@@ -142,7 +142,7 @@ void worker_steer(Worker *worker) {
     g_autoptr(GError) error = NULL;
     HypervisorConn *conn;
 
-    if (worker_is_over(worker))
+    if (worker_sees(worker, &worker->over))
       break;
     if (!command && abort.kind != MIG_ACTION_ABORT)
       continue;

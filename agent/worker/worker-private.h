@@ -86,10 +86,13 @@ void worker_unref(Worker *worker);
 /* Posts a report to the main context, in the order of the thread's calls. Takes what `report` owns. Safe on any thread. */
 void worker_post(Worker *worker, const WorkerReport *report);
 
+/* One of the flags that the mutex guards. */
+bool worker_sees(Worker *worker, const bool *flag);
+
 /* Waits; worker_note_job_done() cuts it short. */
 void worker_pause_ms(Worker *worker, unsigned ms);
 
-/* Waits for worker_go(), worker_cancel() or worker_free(). */
+/* Waits for worker_go() or worker_free(). */
 WorkerOrder worker_wait_for_order(Worker *worker);
 
 /* Creates the endpoints of both ends, and watches the target from now on if possible. */
@@ -104,7 +107,6 @@ void worker_set_in_call(Worker *worker, bool in_call);
 /* Is the domain's present migration job in libvirt, of this age, this migration's? libvirt's APIs do not identify a job, but each
  * began at its own time. While our call is in progress and its job has been seen, there can be no other. */
 bool worker_owns_job(Worker *worker, uint64_t elapsed_ms);
-bool worker_has_ended_here(Worker *worker);
 
 /* There is no migration job. */
 void worker_note_no_job(Worker *worker);
@@ -113,19 +115,14 @@ uint64_t worker_job_began_ms(Worker *worker);
 /* May the steerer act? The guard of its calls. `needs_job`: only if there is a job. */
 bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_job, GError **error);
 
-bool worker_is_recorded(Worker *worker);
 /* Adds what was learnt to the record, and reports it. */
 void worker_learn(Worker *worker, bool seen_there, bool completed);
-
-/* Did libvirt say that the migration was completed? */
-bool worker_is_completed(Worker *worker);
 
 void worker_set_record(Worker *worker, const MigSettleRecord *record);
 
 /* Before and after the steerer pauses the guest. False: the outcome has been reported, so do not pause. */
 bool worker_begin_pause(Worker *worker);
 void worker_end_pause(Worker *worker, bool paused, bool answered);
-bool worker_is_pausing(Worker *worker);
 
 /* The guest was seen running after that many pauses: drop the pause from the record, unless there was another. */
 unsigned worker_count_pauses(Worker *worker);
@@ -136,9 +133,6 @@ bool worker_end_steering(Worker *worker);
 
 /* Puts the latest bandwidth limits into the worker's policy: for resuming post-copy. Caller thread only. */
 void worker_take_limits(Worker *worker);
-
-/* Do the threads have to end? */
-bool worker_is_over(Worker *worker);
 
 /* --- call.c --- */
 
@@ -156,12 +150,12 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts);
 
 /* --- steer.c --- */
 
-/* Carries out commands until worker_is_over(). */
+/* Carries out commands until the worker is over. */
 void worker_steer(Worker *worker);
 
 /* --- counter.c --- */
 
-/* Reports the progress of the migration until worker_is_over(). */
+/* Reports the progress of the migration until the worker is over. */
 void worker_count(Worker *worker);
 
 /* --- settle.c --- */

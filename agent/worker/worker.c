@@ -190,15 +190,11 @@ void worker_go(Worker *worker, const MigPolicy *start, unsigned throttle_initial
   give_order(worker, WORKER_ORDER_GO);
 }
 
-void worker_cancel(Worker *worker) {
-  give_order(worker, WORKER_ORDER_CANCEL);
-}
-
 void worker_free(Worker *worker) {
   if (!worker)
     return;
   worker->report = NULL;
-  worker_cancel(worker);
+  give_order(worker, WORKER_ORDER_CANCEL);
   end_threads(worker);
   worker_unref(worker);
 }

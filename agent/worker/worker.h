@@ -32,11 +32,10 @@ typedef struct WorkerRequest {
 } WorkerRequest;
 
 typedef enum WorkerReportKind {
-  WORKER_PREPARED, /* domain, record: facts, probe: measurements, check: warnings. Waits for worker_go() or
-                      worker_cancel() */
+  WORKER_PREPARED, /* domain, record: facts, probe: measurements, check: warnings. Waits for worker_go() */
   WORKER_REFUSED, /* cause, hold, error: nothing was migrated. With check (or NULL): all findings, evidence: the blockers in
                      words. The last report */
-  WORKER_CANCELLED, /* by worker_cancel(), before the migration. The last report */
+  WORKER_CANCELLED, /* by worker_free(), before the migration. The last report */
   WORKER_SAMPLE,    /* sample; invalid with `error` if libvirtd did not answer */
   WORKER_ACTED,     /* action, and error if it was refused */
   WORKER_IN_CLEAR,  /* error: an end has no certificates, so it starts again without TLS */
@@ -95,9 +94,6 @@ void worker_free(Worker *worker);
  * throttle 0: QEMU's default for auto-converge. */
 void worker_go(Worker *worker, const MigPolicy *start, unsigned throttle_initial_pct,
                unsigned throttle_increment_pct);
-
-/* Ends a worker that has not been told to go. */
-void worker_cancel(Worker *worker);
 
 /* Queues an action for the steering thread. An abort is repeated until the migration has ended, since libvirt refuses it while
  * the job is being set up. */

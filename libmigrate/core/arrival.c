@@ -19,15 +19,6 @@
 
 #include "libmigrate/core/table.h"
 
-static const char *const names[] = {
-    [MIG_ARRIVAL_UNSEEN] = "UNSEEN",   [MIG_ARRIVAL_AWAITED] = "AWAITED",
-    [MIG_ARRIVAL_COMING] = "COMING",   [MIG_ARRIVAL_POST_COPY] = "POST_COPY",
-    [MIG_ARRIVAL_CUT] = "CUT",         [MIG_ARRIVAL_ARRIVED] = "ARRIVED",
-    [MIG_ARRIVAL_ENDED] = "ENDED",     [MIG_ARRIVAL_GONE] = "GONE",
-    [MIG_ARRIVAL_STOPPED] = "STOPPED", [MIG_ARRIVAL_TAKEN] = "TAKEN",
-};
-TABLE_COVERS(names, MIG_ARRIVAL_COUNT);
-
 typedef enum Rule {
   NONE_, /* 0: a forgotten cell; the test looks for it */
   UNSEEN,
@@ -101,10 +92,6 @@ static const unsigned char cells[][KNOWN_COUNT] = {
 };
 TABLE_COVERS(cells, MIG_END_STATE_COUNT);
 
-const char *mig_arrival_name(MigArrival arrival) {
-  return table_name(names, MIG_ARRIVAL_COUNT, (int)arrival);
-}
-
 /* Without a watch, less is known. */
 static Rule without_watch(Known known, Rule rule) {
   switch (rule) {
@@ -147,8 +134,4 @@ const MigArrivalAnswer *mig_arrival_answer(const MigArrivalInput *input) {
   unsigned state = (unsigned)input->state < MIG_END_STATE_COUNT ? (unsigned)input->state : MIG_END_UNKNOWN;
 
   return &answers[refine(input, known, (Rule)cells[state][known])];
-}
-
-bool mig_arrival_is_final(MigArrival arrival) {
-  return arrival >= MIG_ARRIVAL_ARRIVED && arrival < MIG_ARRIVAL_COUNT;
 }

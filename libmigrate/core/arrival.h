@@ -18,9 +18,6 @@ typedef enum MigArrival {
   MIG_ARRIVAL_COUNT
 } MigArrival;
 
-/* The names of the enum: "COMING". NULL out of range. */
-const char *mig_arrival_name(MigArrival arrival);
-
 typedef struct MigArrivalInput {
   MigEndState state;
   bool job_incoming; /* libvirt has an incoming migration job on the domain */
@@ -40,6 +37,3 @@ typedef struct MigArrivalAnswer {
 
 /* Answers for every combination; never NULL. */
 const MigArrivalAnswer *mig_arrival_answer(const MigArrivalInput *input);
-
-/* Nothing more happens to it. */
-bool mig_arrival_is_final(MigArrival arrival);

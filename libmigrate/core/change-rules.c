@@ -15,7 +15,8 @@
 
 /* --- conditions --- */
 
-const char *change_value(ChangeSlice slice, const char *path) {
+/* NULL: no such value. */
+static const char *value_of(ChangeSlice slice, const char *path) {
   for (size_t i = 0; i < slice.n; i++)
     if (strcmp(slice.entries[i].path, path) == 0)
       return slice.entries[i].value;
@@ -23,7 +24,7 @@ const char *change_value(ChangeSlice slice, const char *path) {
 }
 
 static bool is(ChangeSlice slice, const char *path, const char *patterns) {
-  const char *value = change_value(slice, path);
+  const char *value = value_of(slice, path);
   return value && change_fits(patterns, value);
 }
 
@@ -33,7 +34,7 @@ static ChangeSlice either(const ChangeContext *context) {
 }
 
 static uint64_t number(ChangeSlice slice, const char *path) {
-  const char *value = change_value(slice, path);
+  const char *value = value_of(slice, path);
   return value ? strtoull(value, NULL, 10) : 0;
 }
 
@@ -104,7 +105,7 @@ static bool is_virtiofs(const ChangeContext *context) {
 /* libvirt can move a port from bridge to bridge, but not between virtual switches with port profiles. */
 static bool both_on_bridges(const ChangeContext *context) {
   return is(context->live, "@type", "bridge|network") && is(context->next, "@type", "bridge|network") &&
-         !change_value(context->live, "virtualport@type") && !change_value(context->next, "virtualport@type");
+         !value_of(context->live, "virtualport@type") && !value_of(context->next, "virtualport@type");
 }
 
 /* For QEMU all of these are tap devices. If a back end with virtio-net headers is replaced by one without, the

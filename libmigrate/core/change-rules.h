@@ -25,9 +25,6 @@ typedef struct ChangeContext {
   const MigDefEntry *live_entry, *next_entry; /* the value; NULL if missing */
 } ChangeContext;
 
-/* NULL: no such value. */
-const char *change_value(ChangeSlice slice, const char *path);
-
 typedef bool ChangeTest(const ChangeContext *context);
 
 typedef struct ChangeRow {

@@ -203,13 +203,6 @@ bool mig_virt_error_get_libvirt(const GError *error, int *ret_code, const char *
   return true;
 }
 
-bool mig_virt_error_is_libvirt(const GError *error, int code) {
-  int have;
-  const char *text;
-
-  return mig_virt_error_get_libvirt(error, &have, &text) && have == code;
-}
-
 bool mig_virt_error_is_answer(const GError *error) {
   return !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE) &&
          !g_error_matches(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_TIMEOUT);

@@ -34,7 +34,6 @@ MigVirtError mig_virt_error_classify(int domain, int code, const char *text);
 /* Translates this thread's last libvirt error; `format` says what could not be done. Returns false, for tail calls. No
  * argument may call libvirt: nearly all of its functions reset the last error first. */
 bool mig_virt_error_take(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-bool mig_virt_error_is_libvirt(const GError *error, int code);
 
 /* --- state.c --- */
 
@@ -234,9 +233,6 @@ void mig_opener_prefer(MigOpener *opener, const char *own_uri, const char *const
 void mig_close_aside(MigOpener *opener, virConnectPtr vir);
 /* Closes connections for which no thread could be started before. To be called now and then. */
 void mig_opener_close_rest(MigOpener *opener);
-
-/* Reads the domain's current status. NO_DOMAIN: it has disappeared in the meantime. */
-bool mig_read_status(virDomainPtr domain, const char *uuid, MigDomainStatus *ret_status, GError **error);
 
 /* Reads the status and asks the guard. Call it right before the call that acts. `guard` may be NULL. */
 bool mig_guard_pass(virDomainPtr domain, const char *uuid, const MigGuard *guard, GError **error);

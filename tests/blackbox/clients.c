@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The clients of a test's daemon, and how they follow jobs. */
 #include "tests/blackbox/harness.h"
+#include "tests/unit/proto/interface-check.h"
 
 #include <grp.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "certification.h"
 
 #include "proto/client.h"
-#include "proto/idl.h"
+#include "tests/unit/proto/interface-check.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "agent/job/jobjson.h"
 #include "agent/job/jobrecord.h"
 #include "agent/job/store.h"
-#include "proto/idl.h"
 #include "proto/interface.h"
+#include "tests/unit/proto/interface-check.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
 #include "fuzz.h"
 
 #include "proto/framing.h"
-#include "proto/idl.h"
 #include "proto/interface.h"
 #include "proto/message.h"
+#include "tests/unit/proto/interface-check.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

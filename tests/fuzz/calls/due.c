@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a message is to be answered with, by the interface file, and whether an answer is that. */
 #include "due.h"
+#include "tests/unit/proto/interface-check.h"
 
 #include "proto/interface.h"
 

@@ -2,9 +2,9 @@
 /* The history of a migration: bounded, however long it takes, and true to what was read. */
 #include "agent/job/history.h"
 
-#include "proto/idl.h"
 #include "proto/interface.h"
 #include "tests/unit/core/rows.h"
+#include "tests/unit/proto/interface-check.h"
 
 #include <gio/gio.h>
 

@@ -2,8 +2,8 @@
 /* proto/idl: the parser names the line of each mistake, the check names the parameter. */
 #include "test.h"
 
-#include "proto/idl.h"
 #include "proto/interface.h"
+#include "tests/unit/proto/interface-check.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -31,12 +31,14 @@ static void agent_interface(void **state) {
   assert_int_equal(counts[VARLINK_MEMBER_METHOD], count_lines(io_handoffd_Agent_varlink, "method "));
   assert_int_equal(counts[VARLINK_MEMBER_ERROR], count_lines(io_handoffd_Agent_varlink, "error "));
 
-  assert_string_equal(varlink_interface_get_field_name(interface, "Phase", 0), "pending");
-  assert_string_equal(varlink_interface_get_field_name(interface, "Phase", 6), "aborted");
-  assert_null(varlink_interface_get_field_name(interface, "Phase", 7));
-  assert_string_equal(varlink_interface_get_field_name(interface, "Policy", 0), "max_downtime_ms");
-  assert_null(varlink_interface_get_field_name(interface, "Start", 0));
-  assert_null(varlink_interface_get_field_name(interface, "Nothing", 0));
+  const VarlinkMember *phase = varlink_interface_find(interface, VARLINK_MEMBER_TYPE, "Phase");
+
+  assert_non_null(phase);
+  assert_int_equal(phase->type->n_fields, 7);
+  assert_string_equal(phase->type->fields[0].name, "pending");
+  assert_string_equal(phase->type->fields[6].name, "aborted");
+  assert_null(varlink_interface_find(interface, VARLINK_MEMBER_TYPE, "Start"));
+  assert_null(varlink_interface_find(interface, VARLINK_MEMBER_TYPE, "Nothing"));
 }
 
 static const struct {
