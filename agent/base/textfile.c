@@ -71,14 +71,11 @@ static char *replace_file(const TextFile *file, const char *text) {
 
 /* NULL: no more will come. */
 static char *wait_for_text(TextFile *file) {
-  char *text;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&file->mutex);
 
-  g_mutex_lock(&file->mutex);
   while (!file->next && !file->quit)
     g_cond_wait(&file->cond, &file->mutex);
-  text = file->quit ? NULL : g_steal_pointer(&file->next);
-  g_mutex_unlock(&file->mutex);
-  return text;
+  return file->quit ? NULL : g_steal_pointer(&file->next);
 }
 
 static void set_error(TextFile *file, char *error) {
@@ -162,10 +159,7 @@ void text_file_write(TextFile *file, char *text) {
 }
 
 char *text_file_get_error(TextFile *file) {
-  char *error;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&file->mutex);
 
-  g_mutex_lock(&file->mutex);
-  error = g_strdup(file->error);
-  g_mutex_unlock(&file->mutex);
-  return error;
+  return g_strdup(file->error);
 }

@@ -231,21 +231,18 @@ void history_store_remove(HistoryStore *store, const char *id) {
 
 bool history_store_read(HistoryStore *store, const char *id, HistoryReadFunc func, gpointer user_data,
                         GDestroyNotify free_user_data) {
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&store->queue.mutex);
   HistoryTask *task;
-  bool taken;
 
-  g_mutex_lock(&store->queue.mutex);
-  taken = store->n_reads < HISTORY_READS_MAX;
-  if (taken) {
-    store->n_reads++;
-    task = task_new(store, TASK_READ, id);
-    task->func = func;
-    task->user_data = user_data;
-    task->free_user_data = free_user_data;
-    disk_queue_push(&store->queue, task);
-  }
-  g_mutex_unlock(&store->queue.mutex);
-  return taken;
+  if (store->n_reads >= HISTORY_READS_MAX)
+    return false;
+  store->n_reads++;
+  task = task_new(store, TASK_READ, id);
+  task->func = func;
+  task->user_data = user_data;
+  task->free_user_data = free_user_data;
+  disk_queue_push(&store->queue, task);
+  return true;
 }
 
 /* --- open and close --- */

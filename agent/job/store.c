@@ -145,10 +145,9 @@ static gpointer store_thread(gpointer data) {
 }
 
 static void enqueue(Store *store, const char *id, json_t *record, StoreDoneFunc done, gpointer user_data) {
-  StoreItem *item;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&store->queue.mutex);
+  StoreItem *item = g_hash_table_lookup(store->by_id, id);
 
-  g_mutex_lock(&store->queue.mutex);
-  item = g_hash_table_lookup(store->by_id, id);
   if (!item) {
     item = g_new0(StoreItem, 1);
     item->store = store;
@@ -165,7 +164,6 @@ static void enqueue(Store *store, const char *id, json_t *record, StoreDoneFunc 
 
     g_array_append_val(item->callbacks, callback);
   }
-  g_mutex_unlock(&store->queue.mutex);
 }
 
 void store_write(Store *store, const char *id, json_t *record, StoreDoneFunc done, gpointer user_data) {

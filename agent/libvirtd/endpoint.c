@@ -337,22 +337,18 @@ static bool ask(Endpoint *endpoint, QuestionFunc func, const EndpointBasis *basi
 }
 
 static unsigned count_heard(Endpoint *endpoint) {
-  unsigned heard;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&endpoint->mutex);
 
-  g_mutex_lock(&endpoint->mutex);
-  heard = endpoint->watch.heard;
-  g_mutex_unlock(&endpoint->mutex);
-  return heard;
+  return endpoint->watch.heard;
 }
 
 /* A look counts as much as an event, unless an event came meanwhile, which may be newer. */
 static void note_seen(Endpoint *endpoint, MigEndState state, unsigned heard_before) {
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&endpoint->mutex);
   Watch *watch = &endpoint->watch;
 
-  g_mutex_lock(&endpoint->mutex);
   if (watch->heard == heard_before)
     watch->alive = is_alive(state) || (watch->alive && !is_not_alive(state));
-  g_mutex_unlock(&endpoint->mutex);
 }
 
 static bool ask_status(Question *question, MigConn *conn, GError **error) {
@@ -373,19 +369,12 @@ static bool ask_status(Question *question, MigConn *conn, GError **error) {
 /* Right before libvirtd is asked to act: is the domain unchanged, and does somebody still wait? */
 static bool may_act(const MigDomainStatus *status, gpointer user_data, GError **error) {
   Question *question = user_data;
-  Endpoint *endpoint = question->endpoint;
-  bool lost;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&question->endpoint->mutex);
 
-  g_mutex_lock(&endpoint->mutex);
-  lost = question->lost;
-  if (!lost && status->state == question->basis.state && status->id == question->basis.id &&
-      !status->job_active) {
-    question->sent = true;
-    g_mutex_unlock(&endpoint->mutex);
-    return true;
-  }
-  g_mutex_unlock(&endpoint->mutex);
-  if (lost)
+  if (!question->lost && status->state == question->basis.state && status->id == question->basis.id &&
+      !status->job_active)
+    return question->sent = true;
+  if (question->lost)
     g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_STALE,
                 "the request timed out before libvirtd could act on it");
   else

@@ -303,21 +303,18 @@ MigDriver *hypervisor_get_driver(const Hypervisor *hypervisor) {
 
 HypervisorConn *hypervisor_acquire(Hypervisor *hypervisor, unsigned timeout_ms, GError **error) {
   gint64 until = g_get_monotonic_time() + (gint64)timeout_ms * 1000;
-  HypervisorConn *conn = NULL;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&hypervisor->mutex);
 
-  g_mutex_lock(&hypervisor->mutex);
   while (!hypervisor->current && !hypervisor->stop &&
          g_cond_wait_until(&hypervisor->cond, &hypervisor->mutex, until))
     ;
   if (hypervisor->current) {
-    conn = hypervisor->current;
-    g_atomic_int_inc(&conn->refs);
-  } else {
-    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE,
-                "this node's libvirtd (%s) does not answer: %s", hypervisor->uri, hypervisor->last_error);
+    g_atomic_int_inc(&hypervisor->current->refs);
+    return hypervisor->current;
   }
-  g_mutex_unlock(&hypervisor->mutex);
-  return conn;
+  g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE,
+              "this node's libvirtd (%s) does not answer: %s", hypervisor->uri, hypervisor->last_error);
+  return NULL;
 }
 
 MigConn *hypervisor_conn_get(HypervisorConn *conn) {

@@ -62,12 +62,11 @@ void worker_post(Worker *worker, const WorkerReport *report) {
 
 void worker_pause_ms(Worker *worker, unsigned ms) {
   gint64 until = g_get_monotonic_time() + (gint64)ms * 1000;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
   while (!worker->hurry && g_cond_wait_until(&worker->cond, &worker->mutex, until))
     ;
   worker->hurry = false;
-  g_mutex_unlock(&worker->mutex);
 }
 
 bool worker_sees(Worker *worker, const bool *flag) {
@@ -148,9 +147,9 @@ static bool lies_near(uint64_t a_ms, uint64_t b_ms) {
 
 bool worker_owns_job(Worker *worker, uint64_t elapsed_ms) {
   uint64_t now_ms = clock_now_ms(), began_ms = now_ms > elapsed_ms ? now_ms - elapsed_ms : 0;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
   bool own;
 
-  g_mutex_lock(&worker->mutex);
   if (worker->job_began_ms > 0)
     own = worker->in_call || lies_near(began_ms, worker->job_began_ms);
   else
@@ -159,9 +158,7 @@ bool worker_owns_job(Worker *worker, uint64_t elapsed_ms) {
            began_ms <= worker->started_ms + BEGINS_WITHIN_MS);
   if (own && worker->job_began_ms == 0)
     worker->job_began_ms = began_ms;
-  worker->own_seen = own;
-  g_mutex_unlock(&worker->mutex);
-  return own;
+  return worker->own_seen = own;
 }
 
 void worker_note_no_job(Worker *worker) {
@@ -238,14 +235,11 @@ void worker_learn(Worker *worker, bool seen_there, bool completed) {
 }
 
 WorkerOrder worker_wait_for_order(Worker *worker) {
-  WorkerOrder order;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
 
-  g_mutex_lock(&worker->mutex);
   while (worker->order == WORKER_ORDER_WAIT)
     g_cond_wait(&worker->cond, &worker->mutex);
-  order = worker->order;
-  g_mutex_unlock(&worker->mutex);
-  return order;
+  return worker->order;
 }
 
 /* --- notes from the main thread --- */

@@ -124,13 +124,9 @@ static gpointer close_thread(gpointer data) {
 }
 
 static virConnectPtr take_unclosed(MigOpener *opener) {
-  virConnectPtr vir = NULL;
+  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&opener->lock);
 
-  g_mutex_lock(&opener->lock);
-  if (opener->unclosed->len > 0)
-    vir = g_ptr_array_remove_index_fast(opener->unclosed, 0);
-  g_mutex_unlock(&opener->lock);
-  return vir;
+  return opener->unclosed->len > 0 ? g_ptr_array_remove_index_fast(opener->unclosed, 0) : NULL;
 }
 
 static void put_unclosed(MigOpener *opener, virConnectPtr vir) {
