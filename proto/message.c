@@ -166,57 +166,39 @@ static bool append_json(GByteArray *buffer, json_t *value) {
   }
 }
 
-bool varlink_encode_call_to(GByteArray *buffer, const char *method, json_t *parameters, bool more,
-                            bool oneway) {
+/* {"LEAD":"NAME","parameters":…REST} with its NUL, `lead` up to the name; without it only the parameters. */
+static bool encode(GByteArray *buffer, const char *lead, const char *name, json_t *parameters,
+                   const char *rest) {
   guint start = buffer->len;
 
-  if (!is_plain_name(method))
+  if (lead && !is_plain_name(name))
     return false;
-
-  append(buffer, "{\"method\":\"");
-  append(buffer, method);
-  append(buffer, "\",\"parameters\":");
+  append(buffer, lead ? lead : "{");
+  append(buffer, lead ? name : "");
+  append(buffer, lead ? "\",\"parameters\":" : "\"parameters\":");
   if (!append_json(buffer, parameters)) {
     g_byte_array_set_size(buffer, start);
     return false;
   }
-  if (more)
-    append(buffer, ",\"more\":true");
-  if (oneway)
-    append(buffer, ",\"oneway\":true");
+  append(buffer, rest);
   g_byte_array_append(buffer, (const guint8 *)"}", 2);
   return true;
+}
+
+bool varlink_encode_call_to(GByteArray *buffer, const char *method, json_t *parameters, bool more,
+                            bool oneway) {
+  static const char *const rests[2][2] = {{"", ",\"oneway\":true"},
+                                          {",\"more\":true", ",\"more\":true,\"oneway\":true"}};
+
+  return encode(buffer, "{\"method\":\"", method, parameters, rests[more][oneway]);
 }
 
 bool varlink_encode_reply_to(GByteArray *buffer, json_t *parameters, bool continues) {
-  guint start = buffer->len;
-
-  append(buffer, "{\"parameters\":");
-  if (!append_json(buffer, parameters)) {
-    g_byte_array_set_size(buffer, start);
-    return false;
-  }
-  if (continues)
-    append(buffer, ",\"continues\":true");
-  g_byte_array_append(buffer, (const guint8 *)"}", 2);
-  return true;
+  return encode(buffer, NULL, NULL, parameters, continues ? ",\"continues\":true" : "");
 }
 
 bool varlink_encode_error_to(GByteArray *buffer, const char *name, json_t *parameters) {
-  guint start = buffer->len;
-
-  if (!is_plain_name(name))
-    return false;
-
-  append(buffer, "{\"error\":\"");
-  append(buffer, name);
-  append(buffer, "\",\"parameters\":");
-  if (!append_json(buffer, parameters)) {
-    g_byte_array_set_size(buffer, start);
-    return false;
-  }
-  g_byte_array_append(buffer, (const guint8 *)"}", 2);
-  return true;
+  return encode(buffer, "{\"error\":\"", name, parameters, "");
 }
 
 GBytes *varlink_encode_reply(json_t *parameters, bool continues) {

@@ -124,16 +124,6 @@ static void send_job(const Job *job, const Caller *caller, int priority, const c
   send_message(priority, message_id, fields, G_N_ELEMENTS(fields), message);
 }
 
-void log_job(const Job *job, int priority, const char *message_id, const char *format, ...) {
-  g_autofree char *text = NULL;
-  va_list args;
-
-  va_start(args, format);
-  text = g_strdup_vprintf(format, args);
-  va_end(args);
-  send_job(job, NULL, priority, message_id, text);
-}
-
 void log_job_by(const Job *job, const Caller *caller, int priority, const char *message_id,
                 const char *format, ...) {
   g_autofree char *text = NULL;

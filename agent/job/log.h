@@ -20,10 +20,10 @@ void log_open(void);
 void log_message(int priority, const char *message_id, const LogField *fields, size_t n_fields,
                  const char *format, ...) G_GNUC_PRINTF(5, 6);
 
-/* Like log_job(), with the caller who requested what the message tells; NULL: nobody did. */
+/* Logs a message about a job, with all journal fields that apply to it, and the caller who requested what the message tells;
+ * NULL: nobody did. */
 void log_job_by(const Job *job, const Caller *caller, int priority, const char *message_id,
                 const char *format, ...) G_GNUC_PRINTF(5, 6);
 
-/* Logs a message about a job, with all journal fields that apply to it. */
-void log_job(const Job *job, int priority, const char *message_id, const char *format, ...)
-    G_GNUC_PRINTF(4, 5);
+/* The same, if nobody did. */
+#define log_job(job, ...) log_job_by(job, NULL, __VA_ARGS__)

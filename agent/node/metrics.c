@@ -186,55 +186,41 @@ static void append_moves(GString *text, const Node *node) {
 
 /* --- each migration in progress --- */
 
-static double elapsed_s(const Job *job) {
-  return (double)MAX(g_get_real_time() - job->started_usec, 0) / 1e6;
-}
-static double progress(const Job *job) {
-  return job->percent / 100.0;
-}
-static double memory_remaining(const Job *job) {
-  return (double)job->sample.memory_remaining_bytes;
-}
-static double disk_remaining(const Job *job) {
-  return (double)job->sample.disk_remaining_bytes;
-}
-static double processed(const Job *job) {
-  return (double)(job->sample.memory_processed_bytes + job->sample.disk_processed_bytes);
-}
-static double bandwidth(const Job *job) {
-  return (double)job->sample.bandwidth_bytes_per_s;
-}
-static double dirty_rate(const Job *job) {
-  return (double)job->sample.dirty_rate_bytes_per_s;
-}
-static double iteration(const Job *job) {
-  return (double)job->sample.iteration;
-}
-static double throttle(const Job *job) {
-  return (double)job->sample.throttle_pct / 100.0;
-}
-static double expected_downtime(const Job *job) {
-  return (double)job->sample.expected_downtime_ms / 1e3;
-}
-
 static const struct {
   const char *name;
   const char *help;
-  double (*value)(const Job *job);
 } running[] = {
-    {"handoffd_migration_elapsed_seconds", "Time since the migration started.", elapsed_s},
-    {"handoffd_migration_progress_ratio", "Progress from 0 to 1; never decreases.", progress},
-    {"handoffd_migration_memory_remaining_bytes", "Memory still to be sent in this pass.", memory_remaining},
-    {"handoffd_migration_disk_remaining_bytes", "Disk data still to be copied.", disk_remaining},
-    {"handoffd_migration_processed_bytes", "Memory and disk data processed so far.", processed},
-    {"handoffd_migration_bandwidth_bytes_per_second", "Bandwidth of the migration stream, smoothed.",
-     bandwidth},
-    {"handoffd_migration_dirty_rate_bytes_per_second", "Rate at which the guest dirties its memory.",
-     dirty_rate},
-    {"handoffd_migration_iteration", "Number of the current pass over the memory.", iteration},
-    {"handoffd_migration_throttle_ratio", "How much the guest's CPUs are throttled, from 0 to 1.", throttle},
-    {"handoffd_migration_expected_downtime_seconds", "Downtime that QEMU expects.", expected_downtime},
+    {"handoffd_migration_elapsed_seconds", "Time since the migration started."},
+    {"handoffd_migration_progress_ratio", "Progress from 0 to 1; never decreases."},
+    {"handoffd_migration_memory_remaining_bytes", "Memory still to be sent in this pass."},
+    {"handoffd_migration_disk_remaining_bytes", "Disk data still to be copied."},
+    {"handoffd_migration_processed_bytes", "Memory and disk data processed so far."},
+    {"handoffd_migration_bandwidth_bytes_per_second", "Bandwidth of the migration stream, smoothed."},
+    {"handoffd_migration_dirty_rate_bytes_per_second", "Rate at which the guest dirties its memory."},
+    {"handoffd_migration_iteration", "Number of the current pass over the memory."},
+    {"handoffd_migration_throttle_ratio", "How much the guest's CPUs are throttled, from 0 to 1."},
+    {"handoffd_migration_expected_downtime_seconds", "Downtime that QEMU expects."},
 };
+
+/* In the order of the rows. */
+static double running_value(const Job *job, size_t row) {
+  const MigSample *sample = &job->sample;
+  const double values[] = {
+      (double)MAX(g_get_real_time() - job->started_usec, 0) / 1e6,
+      job->percent / 100.0,
+      (double)sample->memory_remaining_bytes,
+      (double)sample->disk_remaining_bytes,
+      (double)(sample->memory_processed_bytes + sample->disk_processed_bytes),
+      (double)sample->bandwidth_bytes_per_s,
+      (double)sample->dirty_rate_bytes_per_s,
+      (double)sample->iteration,
+      (double)sample->throttle_pct / 100.0,
+      (double)sample->expected_downtime_ms / 1e3,
+  };
+
+  G_STATIC_ASSERT(G_N_ELEMENTS(values) == G_N_ELEMENTS(running));
+  return values[row];
+}
 
 static bool is_moving(const Job *job) {
   return job->durable && (job->phase == MIG_PHASE_MIGRATING || job->phase == MIG_PHASE_RECOVERING);
@@ -268,7 +254,7 @@ static void append_running(GString *text, const Node *node) {
       const PromLabel labels[] = {{"domain", job->domain_name}, {"job_id", job->id}};
 
       if (job->have_sample)
-        prom_sample(text, running[row].name, labels, G_N_ELEMENTS(labels), running[row].value(job));
+        prom_sample(text, running[row].name, labels, G_N_ELEMENTS(labels), running_value(job, row));
     }
   }
 }

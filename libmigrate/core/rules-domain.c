@@ -179,10 +179,11 @@ bool rule_tls_control(const MigCheckInput *in, unsigned argument, const char *le
 
 /* --- lists --- */
 
-static bool list_traits(const MigCheckInput *in, MigTraitKind kind, const char *lead, Text *seen) {
+/* `kinds`: a bit for each. */
+static bool list_traits(const MigCheckInput *in, unsigned kinds, const char *lead, Text *seen) {
   for (size_t i = 0; i < in->domain->n_traits; i++) {
     const MigTrait *trait = &in->domain->traits[i];
-    if (trait->kind != kind)
+    if (!(kinds & 1u << trait->kind))
       continue;
     text_lead(seen, lead);
     text_item(seen, "%s", trait->text);
@@ -191,24 +192,16 @@ static bool list_traits(const MigCheckInput *in, MigTraitKind kind, const char *
 }
 
 bool rule_trait(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
-  return list_traits(in, (MigTraitKind)argument, lead, seen);
+  return list_traits(in, 1u << argument, lead, seen);
 }
 
 bool rule_hostdev(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
-  return rules_qemu_version(in) < QEMU_MOVES_VFIO && list_traits(in, (MigTraitKind)argument, lead, seen);
+  return rules_qemu_version(in) < QEMU_MOVES_VFIO && list_traits(in, 1u << argument, lead, seen);
 }
 
 bool rule_hostdev_vfio(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
-  if (rules_qemu_version(in) < QEMU_MOVES_VFIO)
-    return false;
-  for (size_t i = 0; i < in->domain->n_traits; i++) {
-    const MigTrait *trait = &in->domain->traits[i];
-    if (trait->kind != MIG_TRAIT_HOSTDEV_PCI && trait->kind != MIG_TRAIT_HOSTDEV_MDEV)
-      continue;
-    text_lead(seen, lead);
-    text_item(seen, "%s", trait->text);
-  }
-  return text_end(seen);
+  const unsigned kinds = 1u << MIG_TRAIT_HOSTDEV_PCI | 1u << MIG_TRAIT_HOSTDEV_MDEV;
+  return rules_qemu_version(in) >= QEMU_MOVES_VFIO && list_traits(in, kinds, lead, seen);
 }
 
 bool rule_need(const MigCheckInput *in, unsigned argument, const char *lead, Text *seen) {
