@@ -2,25 +2,20 @@
 /* The goals of a migration, resolved. */
 #include "agent/config/goals.h"
 
-#include "libmigrate/core/types.h"
-
-#include <string.h>
+#include "libmigrate/core/table.h"
 
 static const char *const source_names[] = {
     [GOAL_SOURCE_DEFAULT] = "builtin", [GOAL_SOURCE_NODE] = "node",       [GOAL_SOURCE_MATCHED] = "matched",
     [GOAL_SOURCE_NAMED] = "named",     [GOAL_SOURCE_REQUEST] = "request", [GOAL_SOURCE_TUNED] = "tuned",
 };
-G_STATIC_ASSERT(G_N_ELEMENTS(source_names) == GOAL_SOURCE_COUNT);
+TABLE_COVERS(source_names, GOAL_SOURCE_COUNT);
 
 const char *goal_source_name(GoalSource source) {
-  return (unsigned)source < GOAL_SOURCE_COUNT ? source_names[source] : NULL;
+  return table_name(source_names, GOAL_SOURCE_COUNT, (int)source);
 }
 
 int goal_source_from_name(const char *name) {
-  for (int i = 0; name && i < GOAL_SOURCE_COUNT; i++)
-    if (strcmp(source_names[i], name) == 0)
-      return i;
-  return MIG_ENUM_UNKNOWN;
+  return table_find(source_names, GOAL_SOURCE_COUNT, name);
 }
 
 static void lay_over(Goals *goals, const MigPolicy *over, GoalSource source) {

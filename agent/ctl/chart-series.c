@@ -5,29 +5,6 @@
 #include <assert.h>
 #include <math.h>
 
-typedef void (*AddLines)(const Report *report, GArray *vertices);
-
-static void add_remaining(const Report *report, GArray *vertices);
-static void add_bandwidth(const Report *report, GArray *vertices);
-static void add_dirty_rate(const Report *report, GArray *vertices);
-static void add_throttle(const Report *report, GArray *vertices);
-
-static const struct {
-  const char *name;
-  AddLines add_lines;
-  bool mean; /* a column shows the mean; otherwise the maximum */
-} rows[] = {
-    [SERIES_REMAINING] = {"remaining", add_remaining, false},
-    [SERIES_BANDWIDTH] = {"bandwidth", add_bandwidth, true},
-    [SERIES_DIRTY_RATE] = {"dirty rate", add_dirty_rate, true},
-    [SERIES_THROTTLE] = {"throttle", add_throttle, false},
-};
-static_assert(G_N_ELEMENTS(rows) == SERIES_COUNT, "a row for each series");
-
-const char *series_name(Series series) {
-  return rows[series].name;
-}
-
 static void add(GArray *vertices, double at_s, double value, bool begins) {
   SeriesVertex vertex = {at_s, value, begins};
 
@@ -85,6 +62,22 @@ static void add_throttle(const Report *report, GArray *vertices) {
     add(vertices, point->begin_s, point->throttle_pct, i == 0 || !report_follows_on(report, i));
     add(vertices, point->end_s, point->throttle_pct, false);
   }
+}
+
+static const struct {
+  const char *name;
+  void (*add_lines)(const Report *report, GArray *vertices);
+  bool mean; /* a column shows the mean; otherwise the maximum */
+} rows[] = {
+    [SERIES_REMAINING] = {"remaining", add_remaining, false},
+    [SERIES_BANDWIDTH] = {"bandwidth", add_bandwidth, true},
+    [SERIES_DIRTY_RATE] = {"dirty rate", add_dirty_rate, true},
+    [SERIES_THROTTLE] = {"throttle", add_throttle, false},
+};
+static_assert(G_N_ELEMENTS(rows) == SERIES_COUNT, "a row for each series");
+
+const char *series_name(Series series) {
+  return rows[series].name;
 }
 
 GArray *series_vertices(const Report *report, Series series) {

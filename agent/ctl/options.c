@@ -125,8 +125,7 @@ const OptionInfo *options_option(unsigned row) {
   return row < OPTION_COUNT ? &option_rows[row] : NULL;
 }
 
-static bool usage(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
+G_GNUC_PRINTF(2, 3)
 static bool usage(GError **error, const char *format, ...) {
   va_list args;
 
@@ -197,34 +196,32 @@ static bool set_by(Options *options, const char *text, GError **error) {
   return true;
 }
 
-/* Same notation as the policy's bandwidth, except that 0 (no limit there) is invalid here. */
+/* Same notation as that policy key, except that 0 (no limit there) is invalid here. */
+static bool read_amount(const char *text, MigPolicyKey key, uint64_t *ret_amount) {
+  MigPolicy scratch;
+
+  mig_policy_init(&scratch);
+  if (mig_policy_set_text(&scratch, mig_policy_key_info(key)->name, text, NULL, 0) != MIG_POLICY_OK ||
+      mig_policy_get(&scratch, key) == 0)
+    return false;
+  *ret_amount = mig_policy_get(&scratch, key);
+  return true;
+}
+
 static bool set_bandwidth(Options *options, const char *text, GError **error) {
-  MigPolicy scratch;
-
-  mig_policy_init(&scratch);
-  if (mig_policy_set_text(&scratch, "bandwidth_bytes_per_s", text, NULL, 0) != MIG_POLICY_OK ||
-      mig_policy_get(&scratch, MIG_POLICY_BANDWIDTH_BYTES_PER_S) == 0)
-    return usage(error,
-                 "Give the bandwidth in bytes per second, such as 100M (K, M, G and T are powers of 1024), "
-                 "not \"%s\".",
-                 text);
-  options->bandwidth_bytes_per_s = mig_policy_get(&scratch, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
-  return true;
+  return read_amount(text, MIG_POLICY_BANDWIDTH_BYTES_PER_S, &options->bandwidth_bytes_per_s) ||
+         usage(error,
+               "Give the bandwidth in bytes per second, such as 100M (K, M, G and T are powers of 1024), "
+               "not \"%s\".",
+               text);
 }
 
-/* Same notation as the policy's times. */
 static bool set_timeout(Options *options, const char *text, GError **error) {
-  MigPolicy scratch;
-
-  mig_policy_init(&scratch);
-  if (mig_policy_set_text(&scratch, "progress_timeout_s", text, NULL, 0) != MIG_POLICY_OK ||
-      mig_policy_get(&scratch, MIG_POLICY_PROGRESS_TIMEOUT_S) == 0)
-    return usage(error, "Give a timeout of up to 24h, such as 90s or 10min, not \"%s\".", text);
-  options->timeout_s = mig_policy_get(&scratch, MIG_POLICY_PROGRESS_TIMEOUT_S);
-  return true;
+  return read_amount(text, MIG_POLICY_PROGRESS_TIMEOUT_S, &options->timeout_s) ||
+         usage(error, "Give a timeout of up to 24h, such as 90s or 10min, not \"%s\".", text);
 }
 
-static bool check_request_key(const char *key, GError **error) {
+static bool check_request_key(Options *options, const char *key, GError **error) {
   size_t length = strlen(key);
 
   for (const char *p = key; *p; p++) {
@@ -236,78 +233,56 @@ static bool check_request_key(const char *key, GError **error) {
   return true;
 }
 
-static void replace(char **text, const char *value) {
-  g_free(*text);
-  *text = g_strdup(value);
+static bool check_svg(Options *options, const char *path, GError **error) {
+  return *path ? true : usage(error, "--svg needs a file name.");
 }
 
+#define FLAG(member) offsetof(Options, member), true, NULL
+#define TEXT(member) offsetof(Options, member), false, NULL
+
+/* What an option sets: a flag or a text; `set` checks the text, or does something else with it. */
+static const struct {
+  size_t offset;
+  bool is_flag;
+  bool (*set)(Options *options, const char *value, GError **error);
+} effects[] = {
+    [OPTION_SOCKET] = {TEXT(socket_path)},
+    [OPTION_JSON] = {FLAG(json)},
+    [OPTION_HELP] = {FLAG(help)},
+    [OPTION_VERSION] = {FLAG(version)},
+    [OPTION_POLICY] = {TEXT(policy_name)},
+    [OPTION_SET] = {.set = set_goal},
+    [OPTION_MIGRATE_URI] = {TEXT(migrate_uri)},
+    [OPTION_DETACH] = {FLAG(detach)},
+    [OPTION_ABORT] = {FLAG(abort)},
+    [OPTION_EVEN_IF_CORDONED] = {FLAG(even_if_cordoned)},
+    [OPTION_REQUEST_KEY] = {offsetof(Options, request_key), false, check_request_key},
+    [OPTION_PHASE] = {.set = add_phases},
+    [OPTION_DOMAIN] = {TEXT(domain)},
+    [OPTION_ALL] = {FLAG(all)},
+    [OPTION_NO_WAIT] = {FLAG(no_wait)},
+    [OPTION_BY] = {.set = set_by},
+    [OPTION_RAN] = {FLAG(ran)},
+    [OPTION_NEVER_RAN] = {FLAG(never_ran)},
+    [OPTION_BANDWIDTH] = {.set = set_bandwidth},
+    [OPTION_MAKE_DISKS] = {FLAG(make_disks)},
+    [OPTION_TIMEOUT] = {.set = set_timeout},
+    [OPTION_SVG] = {offsetof(Options, svg), false, check_svg},
+};
+static_assert(G_N_ELEMENTS(effects) == OPTION_COUNT, "an effect for each option");
+/* The first member is a flag: a text has another offset than 0. */
+static_assert(offsetof(Options, help) == 0, "0 is no text");
+
 static bool apply_option(Options *options, OptionId option, const char *value, GError **error) {
-  switch (option) {
-  case OPTION_SOCKET:
-    replace(&options->socket_path, value);
-    return true;
-  case OPTION_JSON:
-    options->json = true;
-    return true;
-  case OPTION_HELP:
-    options->help = true;
-    return true;
-  case OPTION_VERSION:
-    options->version = true;
-    return true;
-  case OPTION_POLICY:
-    replace(&options->policy_name, value);
-    return true;
-  case OPTION_SET:
-    return set_goal(options, value, error);
-  case OPTION_MIGRATE_URI:
-    replace(&options->migrate_uri, value);
-    return true;
-  case OPTION_DETACH:
-    options->detach = true;
-    return true;
-  case OPTION_ABORT:
-    options->abort = true;
-    return true;
-  case OPTION_EVEN_IF_CORDONED:
-    options->even_if_cordoned = true;
-    return true;
-  case OPTION_REQUEST_KEY:
-    replace(&options->request_key, value);
-    return check_request_key(value, error);
-  case OPTION_PHASE:
-    return add_phases(options, value, error);
-  case OPTION_DOMAIN:
-    replace(&options->domain, value);
-    return true;
-  case OPTION_ALL:
-    options->all = true;
-    return true;
-  case OPTION_NO_WAIT:
-    options->no_wait = true;
-    return true;
-  case OPTION_RAN:
-    options->ran = true;
-    return true;
-  case OPTION_NEVER_RAN:
-    options->never_ran = true;
-    return true;
-  case OPTION_BY:
-    return set_by(options, value, error);
-  case OPTION_BANDWIDTH:
-    return set_bandwidth(options, value, error);
-  case OPTION_MAKE_DISKS:
-    options->make_disks = true;
-    return true;
-  case OPTION_TIMEOUT:
-    return set_timeout(options, value, error);
-  case OPTION_SVG:
-    replace(&options->svg, value);
-    return *value ? true : usage(error, "--svg needs a file name.");
-  case OPTION_COUNT:
-    break;
+  size_t offset = effects[option].offset;
+
+  if (effects[option].is_flag) {
+    G_STRUCT_MEMBER(bool, options, offset) = true;
+  } else if (offset > 0) {
+    g_free(G_STRUCT_MEMBER(char *, options, offset));
+    G_STRUCT_MEMBER(char *, options, offset) = g_strdup(value);
   }
-  g_assert_not_reached();
+  return !effects[option].set || effects[option].set(options, value, error);
 }
 
 /* The tables in getopt's form. Values of long options are 256 + row, so that they do not clash with short ones. */

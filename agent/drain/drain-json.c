@@ -8,6 +8,7 @@
 #include "agent/base/clock.h"
 #include "agent/base/policyjson.h"
 #include "agent/job/recordformat.h"
+#include "libmigrate/core/table.h"
 
 #include <gio/gio.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static const char *const state_names[] = {
     [DRAIN_CHECKING] = "checking", [DRAIN_MOVING] = "moving",   [DRAIN_STOPPING] = "stopping",
     [DRAIN_FINISHED] = "finished", [DRAIN_ABORTED] = "aborted",
 };
-G_STATIC_ASSERT(G_N_ELEMENTS(state_names) == DRAIN_STATE_COUNT);
+TABLE_COVERS(state_names, DRAIN_STATE_COUNT);
 
 static const char *const guest_state_names[] = {
     [DRAIN_GUEST_CHECKING] = "checking",
@@ -27,7 +28,7 @@ static const char *const guest_state_names[] = {
     [DRAIN_GUEST_LEFT] = "left",
     [DRAIN_GUEST_GONE] = "gone",
 };
-G_STATIC_ASSERT(G_N_ELEMENTS(guest_state_names) == DRAIN_GUEST_STATE_COUNT);
+TABLE_COVERS(guest_state_names, DRAIN_GUEST_STATE_COUNT);
 
 static json_t *targets_to_json(const Drain *drain) {
   json_t *array = json_array();
@@ -181,13 +182,6 @@ json_t *drain_to_record(const Drain *drain) {
   return json_pack("{si so}", "format", RECORD_FORMAT, "drain", object);
 }
 
-static int index_of(const char *const *names, size_t n, const char *name) {
-  for (size_t i = 0; name && i < n; i++)
-    if (strcmp(names[i], name) == 0)
-      return (int)i;
-  return -1;
-}
-
 static void read_targets(Drain *drain, json_t *array) {
   json_t *object;
   size_t i;
@@ -206,7 +200,7 @@ static void read_final_guests(Drain *drain, json_t *array) {
 
   drain->final_guests = json_is_array(array) ? json_incref(array) : json_array();
   json_array_foreach (drain->final_guests, i, object) {
-    int state = index_of(guest_state_names, G_N_ELEMENTS(guest_state_names), json_string_of(object, "state"));
+    int state = table_find(guest_state_names, DRAIN_GUEST_STATE_COUNT, json_string_of(object, "state"));
 
     if (state >= 0)
       drain->final_counts[state]++;
@@ -216,7 +210,7 @@ static void read_final_guests(Drain *drain, json_t *array) {
 /* A file may contain anything: an incomplete record is rejected as a whole. */
 static bool read_all(Drain *drain, json_t *object, GError **error) {
   const char *id = json_string_of(object, "id");
-  int state = index_of(state_names, G_N_ELEMENTS(state_names), json_string_of(object, "state"));
+  int state = table_find(state_names, DRAIN_STATE_COUNT, json_string_of(object, "state"));
   const char *key = NULL;
   char message[200];
 

@@ -3,6 +3,7 @@
 #include "agent/job/joblease.h"
 
 #include "agent/job/job.h"
+#include "libmigrate/core/table.h"
 #include "proto/server.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ static const char *const image_states[] = {
     [JOB_IMAGE_REMOVED] = "removed",
     [JOB_IMAGE_LEFT] = "left",
 };
-G_STATIC_ASSERT(G_N_ELEMENTS(image_states) == JOB_IMAGE_STATE_COUNT);
+TABLE_COVERS(image_states, JOB_IMAGE_STATE_COUNT);
 
 static void image_free(gpointer data) {
   JobImage *image = data;
@@ -131,10 +132,9 @@ json_t *job_lease_to_record(const JobLease *lease) {
 
 /* An image without a valid state in the record is not known to be this job's: never remove it. */
 static JobImageState image_state_from_name(const char *name) {
-  for (int state = 0; state < JOB_IMAGE_STATE_COUNT; state++)
-    if (g_strcmp0(name, image_states[state]) == 0)
-      return (JobImageState)state;
-  return JOB_IMAGE_LEFT;
+  int state = table_find(image_states, JOB_IMAGE_STATE_COUNT, name);
+
+  return state == MIG_ENUM_UNKNOWN ? JOB_IMAGE_LEFT : (JobImageState)state;
 }
 
 static void read_stamp(json_t *json, MigImageStamp *ret_stamp) {

@@ -200,8 +200,8 @@ static bool ask_source(Question *question) {
 
   if (!conn)
     return false;
-  ok = question->func(question, hypervisor_conn_get(conn), &question->error);
-  question->answer.watched_since_ms = hypervisor_conn_since_ms(conn);
+  ok = question->func(question, conn->conn, &question->error);
+  question->answer.watched_since_ms = conn->since_ms;
   hypervisor_release(conn, question->error);
   return ok;
 }

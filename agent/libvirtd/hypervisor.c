@@ -19,14 +19,6 @@
 #define BACKOFF_MAX_MS 2000
 #define END_WAIT_USEC  (2 * G_USEC_PER_SEC)
 
-struct HypervisorConn {
-  Hypervisor *hypervisor;
-  MigConn *conn;
-  unsigned serial;
-  gint refs;
-  uint64_t since_ms; /* monotonic */
-};
-
 struct Hypervisor {
   gint refs;
   MigDriver *driver;
@@ -315,18 +307,6 @@ HypervisorConn *hypervisor_acquire(Hypervisor *hypervisor, unsigned timeout_ms, 
   g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_UNREACHABLE,
               "this node's libvirtd (%s) does not answer: %s", hypervisor->uri, hypervisor->last_error);
   return NULL;
-}
-
-MigConn *hypervisor_conn_get(HypervisorConn *conn) {
-  return conn->conn;
-}
-
-uint64_t hypervisor_conn_since_ms(const HypervisorConn *conn) {
-  return conn->since_ms;
-}
-
-unsigned hypervisor_conn_serial(const HypervisorConn *conn) {
-  return conn->serial;
 }
 
 void hypervisor_release(HypervisorConn *conn, const GError *error) {

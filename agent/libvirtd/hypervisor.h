@@ -9,8 +9,14 @@
 
 typedef struct Hypervisor Hypervisor;
 
-/* One thread's use of the connection. */
-typedef struct HypervisorConn HypervisorConn;
+/* The connection, while somebody uses it. */
+typedef struct HypervisorConn {
+  Hypervisor *hypervisor;
+  MigConn *conn;
+  unsigned serial;   /* as in HypervisorState */
+  uint64_t since_ms; /* monotonic; each connection has its own */
+  gint refs;
+} HypervisorConn;
 
 /* What is known about libvirtd, for the main thread. */
 typedef struct HypervisorState {
@@ -46,10 +52,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Hypervisor, hypervisor_unref)
 
 /* For threads: the connection; waits for one for at most timeout_ms. */
 HypervisorConn *hypervisor_acquire(Hypervisor *hypervisor, unsigned timeout_ms, GError **error);
-MigConn *hypervisor_conn_get(HypervisorConn *conn);
-/* Monotonic ms: when it was opened. Each connection has its own time. */
-uint64_t hypervisor_conn_since_ms(const HypervisorConn *conn);
-unsigned hypervisor_conn_serial(const HypervisorConn *conn);
 
 /* NULL is fine. `error` is that of the last call on it, or NULL: a broken connection is replaced. */
 void hypervisor_release(HypervisorConn *conn, const GError *error);

@@ -30,13 +30,13 @@ static void request_run(gpointer data) {
 
   if (!conn)
     return;
-  if (request->call.serial > 0 && request->call.serial != hypervisor_conn_serial(conn)) {
+  if (request->call.serial > 0 && request->call.serial != conn->serial) {
     g_set_error(&request->error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_FAILED,
                 "the connection to this node's libvirtd broke; events may have been missed");
     hypervisor_release(conn, NULL);
     return;
   }
-  request->call.run(hypervisor_get_driver(request->hypervisor), hypervisor_conn_get(conn), request->call.task,
+  request->call.run(hypervisor_get_driver(request->hypervisor), conn->conn, request->call.task,
                     &request->error);
   hypervisor_release(conn, request->error);
 }

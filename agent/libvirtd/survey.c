@@ -126,8 +126,8 @@ static bool ask_source(Survey *survey, Hypervisor *hypervisor, const char *domai
 
   if (!conn)
     return false;
-  ok = ops->host_facts(hypervisor_conn_get(conn), &survey->source, &failure) &&
-       ops->survey_domain(hypervisor_conn_get(conn), domain, &survey->domain, &failure);
+  ok = ops->host_facts(conn->conn, &survey->source, &failure) &&
+       ops->survey_domain(conn->conn, domain, &survey->domain, &failure);
   hypervisor_release(conn, failure);
   if (!ok)
     g_propagate_error(error, failure);

@@ -225,8 +225,6 @@ static void on_acted(JobRun *run, const WorkerReport *report) {
   jobs_state_changed(run->mover->jobs, job);
 }
 
-static void keep_learnt(JobRun *run);
-
 static void on_learnt_recorded(const char *id, const GError *error, gpointer user_data) {
   Mover *mover = user_data;
   Job *job = jobs_take_saved(mover->jobs, id, error);

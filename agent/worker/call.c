@@ -80,7 +80,7 @@ void worker_call(Worker *worker, const MigPolicyFacts *facts) {
   g_strlcpy(request.uuid, worker->domain_uuid, sizeof request.uuid);
   worker->asked_ms = clock_now_ms();
   if (conn) {
-    if (worker_migrate(worker, hypervisor_conn_get(conn), &request, &error))
+    if (worker_migrate(worker, conn->conn, &request, &error))
       worker_note_completed(worker);
     worker->call_taken = mig_virt_error_is_answer(error);
     worker->call_failed = worker->call_taken && error;

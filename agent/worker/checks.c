@@ -63,8 +63,8 @@ static void measure(Worker *worker, MigProbe *probe) {
 
   if (!conn)
     return;
-  if (worker->driver->ops->probe_dirty_rate(hypervisor_conn_get(conn), worker->domain_uuid, PROBE_S,
-                                            &bytes_per_s, &probe->cpu_share, &error))
+  if (worker->driver->ops->probe_dirty_rate(conn->conn, worker->domain_uuid, PROBE_S, &bytes_per_s,
+                                            &probe->cpu_share, &error))
     mig_dirty_curve_observe(&probe->curve, PROBE_S, (double)bytes_per_s * PROBE_S);
   hypervisor_release(conn, error);
 }

@@ -55,7 +55,7 @@ void worker_count(Worker *worker) {
         hypervisor_acquire(worker->hypervisor, MIN(worker->connect_timeout_ms, ACQUIRE_MS), &error);
 
     if (conn) {
-      read_sample(worker, hypervisor_conn_get(conn), &bandwidth, &error);
+      read_sample(worker, conn->conn, &bandwidth, &error);
       hypervisor_release(conn, error);
     } else {
       post_sample(worker, &(MigSample){.now_ms = clock_now_ms()}, g_steal_pointer(&error));

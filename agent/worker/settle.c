@@ -122,7 +122,7 @@ static bool resume_post_copy(Settling *settling, GError **error) {
     return false;
   g_strlcpy(request.uuid, worker->domain_uuid, sizeof request.uuid);
   worker_take_limits(worker);
-  ok = worker_migrate(worker, hypervisor_conn_get(conn), &request, &failure);
+  ok = worker_migrate(worker, conn->conn, &request, &failure);
   hypervisor_release(conn, failure);
   if (!ok)
     g_propagate_error(error, g_steal_pointer(&failure));

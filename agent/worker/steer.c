@@ -153,9 +153,9 @@ void worker_steer(Worker *worker) {
       continue;
     }
     if (command)
-      run_command(worker, hypervisor_conn_get(conn), command, &abort);
+      run_command(worker, conn->conn, command, &abort);
     if (abort.kind == MIG_ACTION_ABORT && clock_now_ms() >= abort_again_ms) {
-      try_abort(worker, hypervisor_conn_get(conn), &abort, &abort_reported);
+      try_abort(worker, conn->conn, &abort, &abort_reported);
       abort_again_ms = clock_now_ms() + ABORT_REPEAT_MS;
     }
     hypervisor_release(conn, NULL);

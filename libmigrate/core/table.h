@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Private to core: tables of enum names, with their length checked at compile time. */
+/* Not public: tables of enum names, with their length checked at compile time. */
 #pragma once
 
 #include "libmigrate/core/types.h"
@@ -8,8 +8,7 @@
 
 #define TABLE_LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
-/* A table that is shorter than its enum does not compile. A test that walks the rows finds holes.
- * */
+/* A table that is shorter than its enum does not compile. A test that walks the rows finds holes. */
 #define TABLE_COVERS(table, count)                                                                           \
   _Static_assert(TABLE_LENGTH(table) == (size_t)(count), #table " does not cover its enum")
 

@@ -84,8 +84,7 @@ bool mig_libvirt_make_image(MigConn *conn, const MigImage *image, MigImageStamp 
   return true;
 }
 
-static bool refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
+G_GNUC_PRINTF(2, 3)
 static bool refuse(GError **error, const char *format, ...) {
   va_list arguments;
 
