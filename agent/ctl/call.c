@@ -11,6 +11,9 @@
 /* How often a wait checks for a signal. */
 #define TICK_MS 200
 
+/* How soon a signal that arrived just before a wait is noticed, and how often progress is drawn. */
+#define STREAM_TICK_MS 250
+
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_LAST_MS  2000
 
@@ -181,9 +184,16 @@ bool ctl_print_json(Ctl *ctl, json_t *reply) {
   return ctl->options.json;
 }
 
-struct Stream {
+typedef enum StreamEvent {
+  STREAM_REPLY,       /* *ret_parameters is one */
+  STREAM_TICK,        /* nothing arrived within STREAM_TICK_MS */
+  STREAM_INTERRUPTED, /* interrupt_pending() */
+  STREAM_FAILED       /* *failure says why */
+} StreamEvent;
+
+typedef struct Stream {
   Ctl *ctl;
-  char *method;
+  const char *method;
   json_t *parameters;
   VarlinkClient *client;
   bool answered;          /* at least one reply arrived: from then on, wait for an agent that is away */
@@ -192,27 +202,9 @@ struct Stream {
   int64_t away_since_ms;  /* 0: connected */
   int64_t next_try_ms;
   int backoff_ms;
-};
+} Stream;
 
-Stream *stream_new(Ctl *ctl, const char *method, json_t *parameters) {
-  Stream *stream = g_new0(Stream, 1);
-
-  stream->ctl = ctl;
-  stream->method = g_strdup(method);
-  stream->parameters = parameters;
-  return stream;
-}
-
-void stream_free(Stream *stream) {
-  if (!stream)
-    return;
-  varlink_client_free(stream->client);
-  json_decref(stream->parameters);
-  g_free(stream->method);
-  g_free(stream);
-}
-
-int64_t stream_away_ms(const Stream *stream) {
+static int64_t stream_away_ms(const Stream *stream) {
   return stream->away_since_ms ? now_ms() - stream->away_since_ms : -1;
 }
 
@@ -236,12 +228,12 @@ static bool stream_lost(Stream *stream, const GError *error, Failure *failure) {
   return true;
 }
 
-static StreamEvent stream_open(Stream *stream, int timeout_ms, Failure *failure) {
+static StreamEvent stream_open(Stream *stream, Failure *failure) {
   int64_t wait_ms = stream->next_try_ms - now_ms();
   g_autoptr(GError) error = NULL;
 
   if (wait_ms > 0) {
-    pause_ms((int)MIN(wait_ms, timeout_ms));
+    pause_ms((int)MIN(wait_ms, STREAM_TICK_MS));
     return STREAM_TICK;
   }
   if (send_call(stream->ctl, stream->method, stream->parameters, VARLINK_CALL_MORE, &stream->client,
@@ -258,19 +250,19 @@ static StreamEvent stream_open(Stream *stream, int timeout_ms, Failure *failure)
   return STREAM_FAILED;
 }
 
-StreamEvent stream_next(Stream *stream, int timeout_ms, json_t **ret_parameters, Failure *failure) {
+static StreamEvent stream_next(Stream *stream, json_t **ret_parameters, Failure *failure) {
   g_auto(VarlinkReply) reply = {0};
   g_autoptr(GError) error = NULL;
 
   if (interrupt_pending() != 0)
     return STREAM_INTERRUPTED;
   if (!stream->client) {
-    StreamEvent event = stream_open(stream, timeout_ms, failure);
+    StreamEvent event = stream_open(stream, failure);
 
     if (!stream->client)
       return event;
   }
-  if (varlink_client_receive(stream->client, timeout_ms, &reply, &error)) {
+  if (varlink_client_receive(stream->client, STREAM_TICK_MS, &reply, &error)) {
     make_reply_plain(stream->ctl, stream->method, reply.parameters);
     if (reply.error) {
       failure_set_reply(failure, reply.error, reply.parameters);
@@ -287,7 +279,7 @@ StreamEvent stream_next(Stream *stream, int timeout_ms, json_t **ret_parameters,
     stream->away_since_ms = now_ms();
     stream->backoff_ms = BACKOFF_LAST_MS;
     stream->next_try_ms = now_ms() + BACKOFF_LAST_MS / 2;
-    return STREAM_END;
+    return STREAM_REPLY;
   }
   if (interrupt_pending() != 0)
     return STREAM_INTERRUPTED;
@@ -303,4 +295,39 @@ StreamEvent stream_next(Stream *stream, int timeout_ms, json_t **ret_parameters,
     return stream_lost(stream, error, failure) ? STREAM_TICK : STREAM_FAILED;
   failure_set_client(failure, error, stream->ctl->options.socket_path);
   return STREAM_FAILED;
+}
+
+bool stream_follow(Ctl *ctl, const char *method, json_t *parameters, const StreamTaker *taker,
+                   gpointer user_data, Failure *failure) {
+  Stream stream = {.ctl = ctl, .method = method, .parameters = parameters};
+  bool ok = true, done = false;
+
+  while (ok && !done) {
+    json_t *reply = NULL;
+
+    switch (stream_next(&stream, &reply, failure)) {
+    case STREAM_REPLY:
+      ok = taker->take(user_data, reply, &done, failure);
+      json_decref(reply);
+      break;
+    case STREAM_TICK:
+      if (taker->tick)
+        taker->tick(user_data, stream_away_ms(&stream));
+      break;
+    case STREAM_INTERRUPTED:
+      failure_set_signal(failure, interrupt_pending(), taker->interrupted);
+      ok = false;
+      break;
+    case STREAM_FAILED:
+      ok = false;
+      break;
+    }
+    if (ok && !done && taker->tick && term_is_broken(&ctl->term)) {
+      failure_set_own(failure, FAILURE_OUTPUT, "Migrations in progress continue.");
+      ok = false;
+    }
+  }
+  varlink_client_free(stream.client);
+  json_decref(parameters);
+  return ok;
 }

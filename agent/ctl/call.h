@@ -37,24 +37,16 @@ ExitStatus ctl_ask(Ctl *ctl, CtlCall call, const char *method, json_t *parameter
 /* With --json prints the reply as it is. False: print it in words. */
 bool ctl_print_json(Ctl *ctl, json_t *reply);
 
-typedef struct Stream Stream;
+/* What becomes of a stream's replies. */
+typedef struct StreamTaker {
+  /* Borrows the reply. *ret_done: no more are wanted. False: *failure says why. */
+  bool (*take)(gpointer user_data, json_t *reply, bool *ret_done, Failure *failure);
+  /* Several times a second, with the time for which the agent has been away, or -1. May be NULL. */
+  void (*tick)(gpointer user_data, int64_t away_ms);
+  const char *interrupted; /* the situation if a signal arrives */
+} StreamTaker;
 
-typedef enum StreamEvent {
-  STREAM_REPLY,       /* *ret_parameters is one */
-  STREAM_END,         /* *ret_parameters is the last reply */
-  STREAM_TICK,        /* nothing arrived within timeout_ms */
-  STREAM_INTERRUPTED, /* interrupt_pending() */
-  STREAM_FAILED       /* *failure says why */
-} StreamEvent;
-
-/* Takes `parameters`. Nothing is sent before the first stream_next(). */
-Stream *stream_new(Ctl *ctl, const char *method, json_t *parameters);
-void stream_free(Stream *stream);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Stream, stream_free)
-
-/* Waits for at most timeout_ms. If the agent goes away, the stream tries to reconnect on each tick and repeats the
- * call. */
-StreamEvent stream_next(Stream *stream, int timeout_ms, json_t **ret_parameters, Failure *failure);
-
-/* How long the agent has been away; -1: connected. */
-int64_t stream_away_ms(const Stream *stream);
+/* Calls and takes replies until `take` is done. If the agent goes away in between, tries to reconnect and repeats the call. Takes
+ * `parameters`. False: *failure says why, which may be a signal. */
+bool stream_follow(Ctl *ctl, const char *method, json_t *parameters, const StreamTaker *taker,
+                   gpointer user_data, Failure *failure);

@@ -8,9 +8,6 @@
 
 #include <string.h>
 
-/* How often the countdowns are updated, and how soon a signal that arrived just before a wait is noticed. */
-#define TICK_MS 250
-
 /* How often progress is printed without a terminal. */
 #define LINE_INTERVAL_MS 10000
 
@@ -45,6 +42,7 @@ typedef struct Follower {
   bool single;
   bool away_told;
   GHashTable *jobs; /* id → Followed */
+  json_t *ended;    /* the single job, once it has */
 } Follower;
 
 static void followed_free(gpointer data) {
@@ -164,7 +162,8 @@ static void take_job(Follower *follower, json_t *json, const JobView *job) {
 }
 
 /* Time passed and nothing arrived. */
-static void tick(Follower *follower, int64_t away_ms) {
+static void tick(gpointer user_data, int64_t away_ms) {
+  Follower *follower = user_data;
   Ctl *ctl = follower->ctl;
   GHashTableIter iter;
   gpointer value;
@@ -189,58 +188,27 @@ static void tick(Follower *follower, int64_t away_ms) {
   }
 }
 
-static bool take_reply(Follower *follower, json_t *parameters, JobView *ret_job, Failure *failure) {
+static bool take_reply(gpointer user_data, json_t *reply, bool *ret_done, Failure *failure) {
+  Follower *follower = user_data;
   Ctl *ctl = follower->ctl;
-  json_t *json = json_object_get(parameters, "job");
+  json_t *json = json_object_get(reply, "job");
+  JobView job;
 
-  if (!job_view_read(json, ret_job)) {
+  if (!job_view_read(json, &job)) {
     failure_set_own(failure, FAILURE_PROTOCOL, "the reply to Watch contains no valid job.");
     return false;
   }
-  if (ctl->options.json) {
-    term_print_json(&ctl->term, parameters);
-    return true;
+  if (!ctl_print_json(ctl, reply)) {
+    if (follower->away_told)
+      term_error(&ctl->term, "Reconnected to the agent.");
+    follower->away_told = false;
+    take_job(follower, json, &job);
   }
-  if (follower->away_told)
-    term_error(&ctl->term, "Reconnected to the agent.");
-  follower->away_told = false;
-  take_job(follower, json, ret_job);
+  /* If the job has not ended and this was the last reply, the agent is shutting down: the stream reconnects to the next one. */
+  *ret_done = follower->single && mig_phase_is_final(job.phase);
+  if (*ret_done)
+    follower->ended = json_incref(json);
   return true;
-}
-
-static bool follow_stream(Follower *follower, Stream *stream, json_t **ret_job, Failure *failure) {
-  for (;;) {
-    json_t *parameters = NULL;
-    JobView job;
-    StreamEvent event = stream_next(stream, TICK_MS, &parameters, failure);
-    bool ok = true, done = false;
-
-    switch (event) {
-    case STREAM_REPLY:
-    case STREAM_END:
-      ok = take_reply(follower, parameters, &job, failure);
-      done = ok && follower->single && mig_phase_is_final(job.phase);
-      if (done)
-        *ret_job = json_incref(job.json);
-      json_decref(parameters);
-      if (done || !ok)
-        return ok;
-      /* The job has not ended, so the agent is shutting down: the stream reconnects to the next one. */
-      break;
-    case STREAM_TICK:
-      tick(follower, stream_away_ms(stream));
-      break;
-    case STREAM_INTERRUPTED:
-      failure_set_signal(failure, interrupt_pending(), "no longer watching.");
-      return false;
-    case STREAM_FAILED:
-      return false;
-    }
-    if (term_is_broken(&follower->ctl->term)) {
-      failure_set_own(failure, FAILURE_OUTPUT, "Migrations in progress continue.");
-      return false;
-    }
-  }
 }
 
 bool follow_job(Ctl *ctl, const char *job, json_t **ret_job, Failure *failure) {
@@ -249,10 +217,13 @@ bool follow_job(Ctl *ctl, const char *job, json_t **ret_job, Failure *failure) {
       .single = job != NULL,
       .jobs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, followed_free),
   };
-  g_autoptr(Stream) stream = stream_new(ctl, "io.handoffd.Agent.Watch", json_pack("{s:s*}", "job", job));
-  bool ok = follow_stream(&follower, stream, ret_job, failure);
+  static const StreamTaker taker = {take_reply, tick, "no longer watching."};
+  bool ok = stream_follow(ctl, "io.handoffd.Agent.Watch", json_pack("{s:s*}", "job", job), &taker, &follower,
+                          failure);
 
   term_clear(&ctl->term);
+  if (ok)
+    *ret_job = follower.ended;
   g_hash_table_unref(follower.jobs);
   return ok;
 }

@@ -6,9 +6,6 @@
 #include "agent/ctl/failure.h"
 #include "agent/ctl/interrupt.h"
 
-/* How soon a signal that arrived just before a wait is noticed. */
-#define TICK_MS 250
-
 /* How often progress is printed without a terminal. */
 #define LINE_INTERVAL_MS 10000
 
@@ -42,32 +39,22 @@ static json_t *parameters_of(const Options *options) {
                    options->request_key);
 }
 
+static bool take_begun(gpointer user_data, json_t *reply, bool *ret_done, Failure *failure) {
+  Ctl *ctl = user_data;
+
+  if (ctl->options.json && ctl->options.detach)
+    term_print_json(&ctl->term, reply);
+  return *ret_done = true;
+}
+
 /* The first reply to Drain says that the drain is on stable storage. From then on it is followed by WatchDrain, which
  * starts nothing should the agent go away for a while. */
 static bool begin(Ctl *ctl, Failure *failure) {
-  g_autoptr(Stream) stream = stream_new(ctl, "io.handoffd.Agent.Drain", parameters_of(&ctl->options));
+  static const StreamTaker taker = {
+      take_begun, NULL,
+      "the agent has not answered yet. If it accepted the drain, the drain continues: handoffctl drain"};
 
-  for (;;) {
-    json_t *parameters = NULL;
-
-    switch (stream_next(stream, TICK_MS, &parameters, failure)) {
-    case STREAM_REPLY:
-    case STREAM_END:
-      if (ctl->options.json && ctl->options.detach)
-        term_print_json(&ctl->term, parameters);
-      json_decref(parameters);
-      return true;
-    case STREAM_TICK:
-      break;
-    case STREAM_INTERRUPTED:
-      failure_set_signal(
-          failure, interrupt_pending(),
-          "the agent has not answered yet. If it accepted the drain, the drain continues: handoffctl drain");
-      return false;
-    case STREAM_FAILED:
-      return false;
-    }
-  }
+  return stream_follow(ctl, "io.handoffd.Agent.Drain", parameters_of(&ctl->options), &taker, ctl, failure);
 }
 
 static bool abort_it(Ctl *ctl, Failure *failure) {
@@ -98,7 +85,8 @@ static void tell_progress(Following *following) {
   }
 }
 
-static bool take_reply(Following *following, json_t *parameters, Failure *failure) {
+static bool take_reply(gpointer user_data, json_t *parameters, bool *ret_done, Failure *failure) {
+  Following *following = user_data;
   Ctl *ctl = following->ctl;
 
   if (!drain_view_take(following->view, parameters, ctl->options.json ? NULL : &ctl->term)) {
@@ -106,20 +94,21 @@ static bool take_reply(Following *following, json_t *parameters, Failure *failur
                     "the reply to WatchDrain contains no valid drain, or a different one than before.");
     return false;
   }
-  if (ctl->options.json) {
-    term_print_json(&ctl->term, parameters);
+  *ret_done = drain_view_is_over(following->view);
+  if (ctl_print_json(ctl, parameters))
     return true;
-  }
   if (following->away_told)
     term_error(&ctl->term, "Reconnected to the agent.");
   following->away_told = false;
-  if (!drain_view_is_over(following->view))
+  if (!*ret_done)
     tell_progress(following);
   fflush(ctl->term.out);
   return true;
 }
 
-static void note_away(Following *following, int64_t away_ms) {
+static void note_away(gpointer user_data, int64_t away_ms) {
+  Following *following = user_data;
+
   if (following->ctl->options.json)
     return;
   if (away_ms >= 0 && !following->away_told)
@@ -132,43 +121,12 @@ static void note_away(Following *following, int64_t away_ms) {
     tell_progress(following);
 }
 
-static bool follow(Following *following, Failure *failure) {
-  Ctl *ctl = following->ctl;
-  g_autoptr(Stream) stream = stream_new(ctl, "io.handoffd.Agent.WatchDrain", json_object());
-
-  for (;;) {
-    json_t *parameters = NULL;
-    bool ok;
-
-    switch (stream_next(stream, TICK_MS, &parameters, failure)) {
-    case STREAM_REPLY:
-    case STREAM_END:
-      ok = take_reply(following, parameters, failure);
-      json_decref(parameters);
-      if (!ok || drain_view_is_over(following->view))
-        return ok;
-      break;
-    case STREAM_TICK:
-      note_away(following, stream_away_ms(stream));
-      break;
-    case STREAM_INTERRUPTED:
-      failure_set_signal(failure, interrupt_pending(), "no longer watching; the drain continues.");
-      return false;
-    case STREAM_FAILED:
-      return false;
-    }
-    if (term_is_broken(&ctl->term)) {
-      failure_set_own(failure, FAILURE_OUTPUT, "Migrations in progress continue.");
-      return false;
-    }
-  }
-}
-
 static ExitStatus follow_to_end(Ctl *ctl) {
   g_autoptr(DrainView) view = drain_view_new();
   Following following = {.ctl = ctl, .view = view, .told_ms = now_ms()};
   g_auto(Failure) failure = {0};
-  bool ok = follow(&following, &failure);
+  static const StreamTaker taker = {take_reply, note_away, "no longer watching; the drain continues."};
+  bool ok = stream_follow(ctl, "io.handoffd.Agent.WatchDrain", json_object(), &taker, &following, &failure);
 
   term_clear(&ctl->term);
   if (!ok && interrupt_pending() != 0 && !ctl->options.json) {
