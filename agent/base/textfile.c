@@ -71,7 +71,7 @@ static char *replace_file(const TextFile *file, const char *text) {
 
 /* NULL: no more will come. */
 static char *wait_for_text(TextFile *file) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&file->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&file->mutex);
 
   while (!file->next && !file->quit)
     g_cond_wait(&file->cond, &file->mutex);
@@ -159,7 +159,7 @@ void text_file_write(TextFile *file, char *text) {
 }
 
 char *text_file_get_error(TextFile *file) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&file->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&file->mutex);
 
   return g_strdup(file->error);
 }

@@ -231,7 +231,7 @@ void history_store_remove(HistoryStore *store, const char *id) {
 
 bool history_store_read(HistoryStore *store, const char *id, HistoryReadFunc func, gpointer user_data,
                         GDestroyNotify free_user_data) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&store->queue.mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&store->queue.mutex);
   HistoryTask *task;
 
   if (store->n_reads >= HISTORY_READS_MAX)

@@ -145,7 +145,7 @@ static gpointer store_thread(gpointer data) {
 }
 
 static void enqueue(Store *store, const char *id, json_t *record, StoreDoneFunc done, gpointer user_data) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&store->queue.mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&store->queue.mutex);
   StoreItem *item = g_hash_table_lookup(store->by_id, id);
 
   if (!item) {

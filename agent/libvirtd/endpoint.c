@@ -337,14 +337,14 @@ static bool ask(Endpoint *endpoint, QuestionFunc func, const EndpointBasis *basi
 }
 
 static unsigned count_heard(Endpoint *endpoint) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&endpoint->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&endpoint->mutex);
 
   return endpoint->watch.heard;
 }
 
 /* A look counts as much as an event, unless an event came meanwhile, which may be newer. */
 static void note_seen(Endpoint *endpoint, MigEndState state, unsigned heard_before) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&endpoint->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&endpoint->mutex);
   Watch *watch = &endpoint->watch;
 
   if (watch->heard == heard_before)
@@ -369,7 +369,7 @@ static bool ask_status(Question *question, MigConn *conn, GError **error) {
 /* Right before libvirtd is asked to act: is the domain unchanged, and does somebody still wait? */
 static bool may_act(const MigDomainStatus *status, gpointer user_data, GError **error) {
   Question *question = user_data;
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&question->endpoint->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&question->endpoint->mutex);
 
   if (!question->lost && status->state == question->basis.state && status->id == question->basis.id &&
       !status->job_active)

@@ -295,7 +295,7 @@ MigDriver *hypervisor_get_driver(const Hypervisor *hypervisor) {
 
 HypervisorConn *hypervisor_acquire(Hypervisor *hypervisor, unsigned timeout_ms, GError **error) {
   gint64 until = g_get_monotonic_time() + (gint64)timeout_ms * 1000;
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&hypervisor->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&hypervisor->mutex);
 
   while (!hypervisor->current && !hypervisor->stop &&
          g_cond_wait_until(&hypervisor->cond, &hypervisor->mutex, until))

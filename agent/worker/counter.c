@@ -38,7 +38,7 @@ static void read_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, 
 static bool wait_until(Worker *worker, uint64_t due_ms) {
   uint64_t now = clock_now_ms();
   gint64 until = g_get_monotonic_time() + (gint64)(due_ms > now ? due_ms - now : 0) * 1000;
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   while (!worker->over && g_cond_wait_until(&worker->cond, &worker->mutex, until))
     ;

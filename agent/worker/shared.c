@@ -62,7 +62,7 @@ void worker_post(Worker *worker, const WorkerReport *report) {
 
 void worker_pause_ms(Worker *worker, unsigned ms) {
   gint64 until = g_get_monotonic_time() + (gint64)ms * 1000;
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   while (!worker->hurry && g_cond_wait_until(&worker->cond, &worker->mutex, until))
     ;
@@ -70,31 +70,31 @@ void worker_pause_ms(Worker *worker, unsigned ms) {
 }
 
 bool worker_sees(Worker *worker, const bool *flag) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   return *flag;
 }
 
 MigSettleRecord worker_get_record(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   return worker->record;
 }
 
 void worker_set_record(Worker *worker, const MigSettleRecord *record) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   worker->record = *record;
 }
 
 bool worker_begin_pause(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   return worker->pausing = !worker->over;
 }
 
 void worker_end_pause(Worker *worker, bool paused, bool answered) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   worker->pausing = false;
   if (paused) {
@@ -105,26 +105,26 @@ void worker_end_pause(Worker *worker, bool paused, bool answered) {
 }
 
 unsigned worker_count_pauses(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   return worker->pauses;
 }
 
 void worker_forget_pause(Worker *worker, unsigned pauses) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   if (!worker->pausing && worker->pauses == pauses)
     worker->record.paused_by_agent = worker->record.pause_answered = false;
 }
 
 bool worker_end_steering(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   return worker->over = worker->over || !worker->pausing;
 }
 
 void worker_take_limits(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   if (!worker->limited)
     return;
@@ -147,7 +147,7 @@ static bool lies_near(uint64_t a_ms, uint64_t b_ms) {
 
 bool worker_owns_job(Worker *worker, uint64_t elapsed_ms) {
   uint64_t now_ms = clock_now_ms(), began_ms = now_ms > elapsed_ms ? now_ms - elapsed_ms : 0;
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
   bool own;
 
   if (worker->job_began_ms > 0)
@@ -162,20 +162,20 @@ bool worker_owns_job(Worker *worker, uint64_t elapsed_ms) {
 }
 
 void worker_note_no_job(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   worker->own_seen = false;
 }
 
 uint64_t worker_job_began_ms(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   return worker->job_began_ms;
 }
 
 /* libvirt is about to get the call, or has answered it. */
 void worker_set_in_call(Worker *worker, bool in_call) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   worker->in_call = in_call;
   if (in_call)
@@ -235,7 +235,7 @@ void worker_learn(Worker *worker, bool seen_there, bool completed) {
 }
 
 WorkerOrder worker_wait_for_order(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   while (worker->order == WORKER_ORDER_WAIT)
     g_cond_wait(&worker->cond, &worker->mutex);
@@ -245,19 +245,19 @@ WorkerOrder worker_wait_for_order(Worker *worker) {
 /* --- notes from the main thread --- */
 
 void worker_note_ended_here(Worker *worker, bool ended) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   worker->ended_here = ended;
 }
 
 void worker_note_recorded(Worker *worker) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   worker->recorded = true;
 }
 
 void worker_set_word(Worker *worker, bool told_it_stayed, bool told_it_ran) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   worker->record.told_it_stayed = told_it_stayed;
   worker->record.told_it_ran = told_it_ran;
@@ -267,7 +267,7 @@ void worker_set_word(Worker *worker, bool told_it_stayed, bool told_it_ran) {
 
 /* The event does not tell whose migration it was. */
 void worker_note_job_done(Worker *worker, bool completed) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&worker->mutex);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&worker->mutex);
 
   if (completed && (worker->in_call || worker->own_seen))
     worker->completed = true;

@@ -124,7 +124,7 @@ static gpointer close_thread(gpointer data) {
 }
 
 static virConnectPtr take_unclosed(MigOpener *opener) {
-  g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&opener->lock);
+  g_autoptr(GMutexLocker) G_GNUC_UNUSED locker = g_mutex_locker_new(&opener->lock);
 
   return opener->unclosed->len > 0 ? g_ptr_array_remove_index_fast(opener->unclosed, 0) : NULL;
 }
