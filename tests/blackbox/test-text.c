@@ -129,7 +129,7 @@ static void a_name_forges_nothing(void **state) {
 /* handoffctl strips what the agent passes on unchanged. */
 static void raw_text_is_shown_plain(void **state) {
   Bb *bb = *state;
-  g_autofree char *text = NULL, *json = NULL;
+  g_autofree char *text = NULL;
 
   bb_add_domain(bb, EVIL);
   bb_set_domain(bb, EVIL, "xml", json_string("<domain><vcpu>1</vcpu></domain>"));
