@@ -7,6 +7,7 @@
  *   policy.h      the goals of a migration: downtime, pause, bandwidth, which ways are allowed
  *   migratable.h  what keeps a domain from moving to a target: mig_check()
  *   forecast.h    how a migration will go, and how to start it: mig_plan(), mig_forecast()
+ *   profile.h     what a guest dirtied whenever it was measured: mig_profile_expect()
  *   monitor.h     steers a running migration: a reading in, at most one action out: mig_monitor_step()
  *   verdict.h     which end has the guest, from what both ends say: mig_verdict()
  *   settle.h      what to do while that is unknown, and the evidence that each action needs: mig_settle_step()
@@ -54,6 +55,7 @@
 #include "libmigrate/core/migratable.h"
 #include "libmigrate/core/monitor.h"
 #include "libmigrate/core/policy.h"
+#include "libmigrate/core/profile.h"
 #include "libmigrate/core/settle.h"
 #include "libmigrate/core/types.h"
 #include "libmigrate/core/verdict.h"

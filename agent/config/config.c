@@ -53,6 +53,7 @@ static const Setting agent_keys[] = {
     KEY("UnschedulableTimeout", "5min", ms, unschedulable_timeout_ms, 0, 7 * DAY, SECOND),
     KEY("PriorityAging", "5min", ms, priority_aging_ms, 0, 7 * DAY, SECOND),
     KEY("EvaluateInterval", "1min", ms, evaluate_interval_ms, 0, 1 * DAY, SECOND),
+    KEY("ProfileInterval", "15min", ms, profile_interval_ms, 0, 7 * DAY, SECOND),
     KEY("WatchInterval", "250ms", ms, watch_interval_ms, 10, 1 * MINUTE, 1),
     KEY("MetricsFile", "", path, metrics_file, 0),
     KEY("MetricsInterval", "15s", ms, metrics_interval_ms, 1 * SECOND, 1 * HOUR, SECOND),

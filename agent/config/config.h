@@ -52,6 +52,7 @@ typedef struct Config {
   char *metrics_file;    /* MetricsFile=: absolute; NULL: no file */
   unsigned metrics_interval_ms;  /* MetricsInterval= 15s */
   unsigned evaluate_interval_ms; /* EvaluateInterval= 1min: between evaluations; 0: on events only */
+  unsigned profile_interval_ms;  /* ProfileInterval= 15min: between measurements of a guest; 0: none */
   ConfigPolicy node_policy;      /* [Policy]: the node's default */
 
   GPtrArray *targets;  /* ConfigTarget */

@@ -19,6 +19,31 @@ static void print_targets(Term *term, json_t *targets) {
   }
 }
 
+static void print_learned(Term *term, json_t *links) {
+  json_t *link;
+  size_t i;
+
+  json_array_foreach (links, i, link) {
+    int64_t bytes_per_s = json_int_of(link, "bandwidth_bytes_per_s"),
+            switch_ms = json_int_of(link, "switch_ms");
+    g_autofree char *rate = bytes_per_s > 0 ? g_strdup_printf("%s/s", format_bytes(bytes_per_s).text) : NULL;
+    g_autofree char *pause =
+        switch_ms > 0 ? g_strdup_printf("a switch takes %" G_GINT64_FORMAT " ms", switch_ms) : NULL;
+
+    print_field(term, i == 0 ? "links" : "", "%s  %s%s%s", or_dash(json_string_of(link, "target")),
+                rate ? rate : "", rate && pause ? ", " : "", pause ? pause : "");
+  }
+}
+
+static void print_profiling(Term *term, json_t *profiling) {
+  int64_t measured = json_int_of(profiling, "measured"), failed = json_int_of(profiling, "failed");
+
+  if (measured + failed > 0)
+    print_field(term, "profiles",
+                "%" G_GINT64_FORMAT " measurements of running guests, %s in all; %" G_GINT64_FORMAT " failed",
+                measured, format_duration_ms(json_int_of(profiling, "took_ms")).text, failed);
+}
+
 static void print_strings(Term *term, const char *label, json_t *strings) {
   json_t *text;
   size_t i;
@@ -122,7 +147,9 @@ static ExitStatus print_node(Ctl *ctl, json_t *node) {
   print_hanging(term, json_object_get(node, "hanging"));
   print_damaged(term, json_object_get(node, "damaged_records"));
   print_pending_changes(term, json_object_get(node, "pending_changes"));
+  print_profiling(term, json_object_get(node, "profiling"));
   print_targets(term, json_object_get(node, "targets"));
+  print_learned(term, json_object_get(node, "learned"));
   print_strings(term, "policies", json_object_get(node, "policies"));
   print_policy(term, json_object_get(node, "policy"));
   print_strings(term, "warning", json_object_get(node, "warnings"));

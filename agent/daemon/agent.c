@@ -163,6 +163,7 @@ static gboolean on_tick(gpointer user_data) {
   lifecycle_tick(&agent->mover);
   hangs_tick(&agent->mover);
   evaluator_tick(agent->node.evaluator);
+  profiler_tick(agent->node.profiler);
   hostdown_tick(&agent->node);
   metrics_tick(&agent->node);
   drain_tick(&agent->drains);
@@ -321,6 +322,7 @@ Agent *agent_new(GMainContext *context, Config *config, MigDriver *driver, const
   agent->methods.surveys = agent->drains.surveys = new_calls(agent, SURVEY_THREADS);
   agent->mover.local_calls = new_calls(agent, LOCAL_CALL_THREADS);
   agent->node.evaluator = evaluator_new(&agent->node);
+  agent->node.profiler = profiler_new(&agent->node);
   agent->tick = start_timer(agent, TICK_MS, on_tick);
   agent->watch_tick = start_timer(agent, MAX(config->watch_interval_ms / 2, 20), on_watch_flush);
   adopt_jobs(agent);
@@ -345,6 +347,7 @@ bool agent_free(Agent *agent) {
   local_calls_free(agent->methods.surveys);
   local_calls_free(agent->mover.local_calls);
   evaluator_free(g_steal_pointer(&agent->node.evaluator));
+  profiler_free(g_steal_pointer(&agent->node.profiler));
   all = job_table_all(agent->jobs.table);
   for (guint i = 0; i < all->len; i++) {
     recorder_end(&agent->jobs, all->pdata[i]);

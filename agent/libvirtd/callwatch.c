@@ -25,6 +25,7 @@ typedef enum CallKind {
   CALL_DEFINITIONS,
   CALL_DOMAIN_STATUS,
   CALL_PROBE,
+  CALL_WRITE_PROFILE,
   CALL_MIGRATE,
   CALL_JOB_STATS,
   CALL_FINAL_STATS,
@@ -55,6 +56,7 @@ static const struct {
     [CALL_DEFINITIONS] = {"reading the domain's definition", USUAL_MS},
     [CALL_DOMAIN_STATUS] = {"reading the domain's state", USUAL_MS},
     [CALL_PROBE] = {"measuring the dirty rate", USUAL_MS},
+    [CALL_WRITE_PROFILE] = {"noting the dirty rate", USUAL_MS},
     [CALL_MIGRATE] = {"migrating the domain", FOR_EVER},
     [CALL_JOB_STATS] = {"reading the migration's statistics", USUAL_MS},
     [CALL_FINAL_STATS] = {"reading the migration's final statistics", USUAL_MS},
@@ -224,6 +226,11 @@ static bool watched_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned s
           ret_cpu_share, error);
 }
 
+static bool watched_write_profile(MigConn *conn, const char *uuid, const MigProfile *profile,
+                                  GError **error) {
+  WATCHED(bool, CALL_WRITE_PROFILE, uuid, 0, write_profile, uuid, profile, error);
+}
+
 static bool watched_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error) {
   WATCHED(bool, CALL_JOB_STATS, uuid, 0, job_stats, uuid, ret_sample, error);
 }
@@ -303,6 +310,7 @@ static const MigDriverOps ops = {
     .definitions = watched_definitions,
     .domain_status = watched_domain_status,
     .probe_dirty_rate = watched_probe_dirty_rate,
+    .write_profile = watched_write_profile,
     .migrate = watched_migrate,
     .job_stats = watched_job_stats,
     .final_stats = watched_final_stats,
@@ -318,7 +326,7 @@ static const MigDriverOps ops = {
     .free = watched_free,
 };
 /* A new function in driver.h needs a row above, and a limit: then adjust this count. */
-G_STATIC_ASSERT(sizeof ops == 27 * sizeof(void *));
+G_STATIC_ASSERT(sizeof ops == 28 * sizeof(void *));
 
 MigDriver *call_watch_new(MigDriver *inner) {
   CallWatch *watch = g_new0(CallWatch, 1);

@@ -5,6 +5,7 @@
 #include "agent/base/policyjson.h"
 #include "agent/move/hangs.h"
 #include "agent/move/incoming.h"
+#include "agent/move/link.h"
 #include "agent/request/reply.h"
 
 #include <inttypes.h>
@@ -26,6 +27,29 @@ static json_t *config_targets(const Config *config) {
     json_array_append_new(targets, object);
   }
   return targets;
+}
+
+static json_t *learned_links(const Methods *methods) {
+  const GPtrArray *targets = methods->config->targets;
+  json_t *links = json_array();
+
+  for (guint i = 0; i < targets->len; i++) {
+    const ConfigTarget *target = targets->pdata[i];
+    MigLinkFacts link;
+    json_t *object;
+
+    link_recall(methods->mover, target->libvirt_uri, &link);
+    if (link.bandwidth_bytes_per_s == 0 && link.switch_ms == 0)
+      continue;
+    object = json_pack("{ss}", "target", target->name);
+    if (link.bandwidth_bytes_per_s > 0)
+      json_object_set_new(object, "bandwidth_bytes_per_s",
+                          json_integer((json_int_t)link.bandwidth_bytes_per_s));
+    if (link.switch_ms > 0)
+      json_object_set_new(object, "switch_ms", json_integer((json_int_t)link.switch_ms));
+    json_array_append_new(links, object);
+  }
+  return links;
 }
 
 /* Leases whose domain has not come yet are pending, but not in the queue. */
@@ -50,6 +74,7 @@ void methods_get_node(VarlinkCall *call, json_t *parameters, gpointer user_data)
   g_autofree char *incoming_at = incoming_uri(methods->mover);
   uint64_t reserved_bytes;
   unsigned incoming = incoming_count(methods->mover, &reserved_bytes);
+  const Profiling *profiling;
   json_t *node, *changes;
 
   for (guint i = 0; i < config->policies->len; i++)
@@ -79,6 +104,11 @@ void methods_get_node(VarlinkCall *call, json_t *parameters, gpointer user_data)
   if (config->max_bandwidth_bytes_per_s > 0)
     json_object_set_new(node, "max_bandwidth_bytes_per_s",
                         json_integer((json_int_t)config->max_bandwidth_bytes_per_s));
+  profiling = profiler_count(methods->node->profiler);
+  json_object_set_new(node, "profiling",
+                      json_pack("{si si sI}", "measured", (int)profiling->measured, "failed",
+                                (int)profiling->failed, "took_ms", (json_int_t)profiling->took_ms));
+  json_object_set_new(node, "learned", learned_links(methods));
   changes = evaluator_count_to_json(methods->node->evaluator);
   if (changes)
     json_object_set_new(node, "pending_changes", changes);

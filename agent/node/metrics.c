@@ -94,6 +94,13 @@ static void append_node(GString *text, const Node *node) {
   append_gauge(text, "handoffd_incoming", "Leases and migrations into this node.", incoming);
   append_gauge(text, "handoffd_incoming_reserved_bytes",
                "Memory reserved for leases and migrations into this node.", (double)reserved_bytes);
+  append_counter(text, "handoffd_profile_measurements_total",
+                 "Measurements of what running guests dirty (ProfileInterval=).",
+                 profiler_count(node->profiler)->measured);
+  prom_family(text, "handoffd_profile_measurement_seconds_total", PROM_COUNTER,
+              "How long these took, one after the other.");
+  prom_value(text, "handoffd_profile_measurement_seconds_total",
+             (double)profiler_count(node->profiler)->took_ms / 1e3);
 }
 
 /* --- jobs --- */

@@ -7,6 +7,7 @@
 #include "agent/node/hostdown.h"
 #include "agent/node/logind.h"
 #include "agent/node/metrics.h"
+#include "agent/node/profiler.h"
 #include "agent/request/requests.h"
 
 struct Node {
@@ -19,5 +20,6 @@ struct Node {
   HostDown host_down;
   Metrics metrics;
   Evaluator *evaluator;
+  Profiler *profiler;
   int64_t started_usec;
 };

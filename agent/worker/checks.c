@@ -96,7 +96,7 @@ bool worker_prepare(Worker *worker, MigPolicyFacts *policy_facts) {
       .undefine_source = domain->persistent && mig_policy_get(&worker->policy, MIG_POLICY_UNDEFINE_SOURCE),
       .target_was_absent = survey->target.domain_state == MIG_END_ABSENT,
   };
-  if (worker->probe)
+  if (!mig_profile_expect(&domain->profile, g_get_real_time(), &probe) && worker->probe)
     measure(worker, &probe);
 
   worker_watch_ends(worker);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "libmigrate/core/match.h"
+#include "libmigrate/core/profile.h"
 #include "libmigrate/core/verdict.h"
 
 #define MIG_UUID_STRING_SIZE 37
@@ -171,6 +172,7 @@ typedef struct MigDomainFacts {
   const char *arch;
   const char *virt_type;
   MigDomainTags tags;
+  MigProfile profile; /* from its metadata; see write_profile() of driver.h */
 
   uint64_t current_memory_bytes; /* what the balloon leaves it */
   unsigned vcpus;                /* the maximum, including unplugged ones */

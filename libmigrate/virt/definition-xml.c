@@ -80,6 +80,21 @@ static bool is_of_this_run(const char *element) {
   return false;
 }
 
+static bool is_profile(const xmlNode *node) {
+  return node->ns && g_strcmp0((const char *)node->ns->href, MIG_PROFILE_NAMESPACE) == 0;
+}
+
+/* The agent's own note is no change that somebody made, nor is an element that holds nothing else. */
+static bool is_note(const xmlNode *node) {
+  const xmlNode *child = node->children;
+
+  if (strcmp((const char *)node->name, "metadata") != 0)
+    return is_profile(node);
+  while (child && (child->type != XML_ELEMENT_NODE || is_profile(child)))
+    child = child->next;
+  return !child;
+}
+
 /* --- entries --- */
 
 /* Takes ownership of path and value. */
@@ -165,7 +180,7 @@ static void add_children(Flat *flat, xmlNode *node, const char *path, bool (*wan
     g_autofree char *name = NULL, *full = NULL;
     const char *key;
 
-    if (child->type != XML_ELEMENT_NODE || is_of_this_run((const char *)child->name) ||
+    if (child->type != XML_ELEMENT_NODE || is_of_this_run((const char *)child->name) || is_note(child) ||
         (wanted && !wanted(child)))
       continue;
     if (!seen)

@@ -229,6 +229,17 @@ char **mig_domain_local_disks(const MigDomainFacts *facts) {
   return mig_store_take_array(facts->store, names, &n);
 }
 
+/* --- metadata --- */
+
+static void read_profile(const MigXml *xml, MigDomainFacts *facts) {
+  g_autofree char *text = mig_xml_string(
+      xml, NULL,
+      "/domain/metadata/*[local-name()='profile' and namespace-uri()='" MIG_PROFILE_NAMESPACE "']");
+
+  if (text)
+    mig_profile_parse(text, &facts->profile);
+}
+
 /* --- all of it --- */
 
 bool mig_domain_xml_parse(const char *text, MigDomainFacts *ret_facts, GError **error) {
@@ -259,6 +270,7 @@ bool mig_domain_xml_parse(const char *text, MigDomainFacts *ret_facts, GError **
   read_pins(&xml, &facts);
   read_numa(&xml, &facts);
   read_disks(&xml, &facts);
+  read_profile(&xml, &facts);
   mig_domain_xml_add_traits(&xml, &facts);
   mig_domain_xml_add_needs(&xml, &facts);
   *ret_facts = facts;

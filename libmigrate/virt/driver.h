@@ -45,6 +45,9 @@ bool mig_virt_error_is_answer(const GError *error);
 /* libvirt's own code and text, if the error came from libvirt. ret_message is borrowed from the error. */
 bool mig_virt_error_get_libvirt(const GError *error, int *ret_code, const char **ret_message);
 
+/* The element of a domain's metadata that has its profile: <profile xmlns="…">TEXT</profile>. */
+#define MIG_PROFILE_NAMESPACE "https://handoffd.io/xmlns/profile/1"
+
 typedef struct MigDriver MigDriver;
 typedef struct MigConn MigConn; /* one connection to one libvirtd; may be used from several threads at once */
 
@@ -227,6 +230,10 @@ typedef struct MigDriverOps {
    * 0: unknown). Blocks for that time. Not possible during a migration. */
   bool (*probe_dirty_rate)(MigConn *conn, const char *uuid, unsigned seconds, uint64_t *ret_bytes_per_s,
                            double *ret_cpu_share, GError **error);
+
+  /* Notes the profile in the metadata of the running domain (MIG_PROFILE_NAMESPACE), which a migration takes along; domain_facts()
+   * reads it. BUSY: a migration or another job is running; nothing was written. */
+  bool (*write_profile)(MigConn *conn, const char *uuid, const MigProfile *profile, GError **error);
 
   /* Blocks until the migration ends. Even if it returns false, the domain may have migrated: ask both ends. */
   bool (*migrate)(MigConn *conn, const MigMigrateRequest *request, GError **error);

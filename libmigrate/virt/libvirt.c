@@ -78,6 +78,7 @@ static const MigDriverOps ops = {
     .survey_target = mig_libvirt_survey_target,
     .definitions = mig_libvirt_definitions,
     .probe_dirty_rate = mig_libvirt_probe_dirty_rate,
+    .write_profile = mig_libvirt_write_profile,
     .migrate = mig_libvirt_migrate,
     .job_stats = mig_libvirt_job_stats,
     .final_stats = mig_libvirt_final_stats,

@@ -234,6 +234,9 @@ void mig_close_aside(MigOpener *opener, virConnectPtr vir);
 /* Closes connections for which no thread could be started before. To be called now and then. */
 void mig_opener_close_rest(MigOpener *opener);
 
+/* Reads the domain's current status. NO_DOMAIN: it has disappeared in the meantime. */
+bool mig_read_status(virDomainPtr domain, const char *uuid, MigDomainStatus *ret_status, GError **error);
+
 /* Reads the status and asks the guard. Call it right before the call that acts. `guard` may be NULL. */
 bool mig_guard_pass(virDomainPtr domain, const char *uuid, const MigGuard *guard, GError **error);
 
@@ -253,6 +256,7 @@ bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sampl
 bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
 bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds,
                                   uint64_t *ret_bytes_per_s, double *ret_cpu_share, GError **error);
+bool mig_libvirt_write_profile(MigConn *conn, const char *uuid, const MigProfile *profile, GError **error);
 bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error);
 bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 bool mig_libvirt_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms,

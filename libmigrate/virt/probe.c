@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The probe: the guest's dirty rate and how busy its CPUs are, before the migration. */
+/* The probe: the guest's dirty rate and how busy its CPUs are, before the migration; and the profile that keeps them. */
 #include "libmigrate/virt/libvirt.h"
 
 /* How much longer than requested the measurement may take, and how often to poll it. */
@@ -94,5 +94,27 @@ bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seco
   }
   *ret_bytes_per_s = after.bytes_per_s;
   *ret_cpu_share = share_of(&before, &after, (double)waited_ms / 1000.0);
+  return true;
+}
+
+bool mig_libvirt_write_profile(MigConn *conn, const char *uuid, const MigProfile *profile, GError **error) {
+  g_auto(MigLease) lease = {0};
+  g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
+  char text[MIG_PROFILE_TEXT_SIZE];
+  g_autofree char *element = NULL;
+  MigDomainStatus status;
+
+  if (!domain || !mig_read_status(domain, uuid, &status, error))
+    return false;
+  /* libvirt would wait for the job's end. */
+  if (status.job_active) {
+    g_set_error(error, MIG_VIRT_ERROR, MIG_VIRT_ERROR_BUSY, "domain %s is being migrated", uuid);
+    return false;
+  }
+  mig_profile_format(profile, text);
+  element = g_strdup_printf("<profile>%s</profile>", text);
+  if (virDomainSetMetadata(domain, VIR_DOMAIN_METADATA_ELEMENT, element, "handoffd", MIG_PROFILE_NAMESPACE,
+                           VIR_DOMAIN_AFFECT_LIVE) < 0)
+    return mig_virt_error_take(error, "cannot write the profile of domain %s", uuid);
   return true;
 }

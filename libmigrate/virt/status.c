@@ -41,8 +41,7 @@ static bool read_job(virDomainPtr domain, const char *uuid, MigDomainStatus *sta
   return false;
 }
 
-/* NO_DOMAIN: it has disappeared in the meantime. */
-static bool read_status(virDomainPtr domain, const char *uuid, MigDomainStatus *ret_status, GError **error) {
+bool mig_read_status(virDomainPtr domain, const char *uuid, MigDomainStatus *ret_status, GError **error) {
   MigDomainStatus status = {.state = MIG_END_ABSENT};
   int state, reason, persistent;
   unsigned id = virDomainGetID(domain); /* as of the lookup */
@@ -73,7 +72,7 @@ bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus 
   g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, &failure);
   MigDomainStatus status;
 
-  if (!domain || !read_status(domain, uuid, &status, &failure)) {
+  if (!domain || !mig_read_status(domain, uuid, &status, &failure)) {
     if (!g_error_matches(failure, MIG_VIRT_ERROR, MIG_VIRT_ERROR_NO_DOMAIN)) {
       g_propagate_error(error, g_steal_pointer(&failure));
       return false;
@@ -89,7 +88,7 @@ bool mig_guard_pass(virDomainPtr domain, const char *uuid, const MigGuard *guard
 
   if (!guard)
     return true;
-  return read_status(domain, uuid, &status, error) && guard->may(&status, guard->user_data, error);
+  return mig_read_status(domain, uuid, &status, error) && guard->may(&status, guard->user_data, error);
 }
 
 /* libvirt reads this from the host's /proc, without QEMU's monitor and without a job. Left out if it fails. */

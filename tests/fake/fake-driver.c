@@ -229,6 +229,7 @@ MigDriver *fake_driver_new(void) {
       .survey_domain = fake_survey_domain_op,
       .survey_target = fake_survey_target_op,
       .probe_dirty_rate = fake_probe_dirty_rate,
+      .write_profile = fake_write_profile,
       .migrate = fake_migrate,
       .job_stats = fake_job_stats,
       .final_stats = fake_final_stats,

@@ -113,6 +113,8 @@ static bool domain_facts(MigConn *conn, const char *name_or_uuid, MigDomainFacts
   facts.memory_bytes = (uint64_t)domain->memory;
   g_strlcpy(facts.uuid, domain->uuid, sizeof facts.uuid);
   read_tags(conn->world, domain, &facts.tags);
+  if (domain->profile)
+    mig_profile_parse(domain->profile, &facts.profile);
   *ret_facts = facts;
   return true;
 }

@@ -96,6 +96,24 @@ bool fake_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, ui
   return fake_leave(conn, true);
 }
 
+bool fake_write_profile(MigConn *conn, const char *uuid, const MigProfile *profile, GError **error) {
+  char text[MIG_PROFILE_TEXT_SIZE];
+  FakeDomain *domain;
+
+  if (!fake_enter(conn, "write_profile", NULL, error))
+    return false;
+  domain = fake_find(conn, uuid, error);
+  if (domain && domain->job.phase != FAKE_PHASE_NONE)
+    return fake_leave(conn, fake_refuse(error, MIG_VIRT_ERROR_BUSY, "the domain is being migrated"));
+  if (domain) {
+    mig_profile_format(profile, text);
+    g_free(domain->profile);
+    domain->profile = g_strdup(text);
+    conn->world->dirty = true;
+  }
+  return fake_leave(conn, domain != NULL);
+}
+
 bool fake_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error) {
   g_autofree char *target = NULL;
   json_t *knob = NULL;

@@ -21,6 +21,7 @@ static void domain_free(gpointer data) {
   g_ptr_array_unref(domain->defined);
   fake_job_clear(&domain->job);
   g_free(domain->error_text);
+  g_free(domain->profile);
   g_free(domain->final_source);
   g_free(domain->final_target);
   g_free(domain);
@@ -120,6 +121,7 @@ static const Field domain_fields[] = {
     DOMAIN(ok, FIELD_BOOL),
     DOMAIN(error, FIELD_INT64),
     DOMAIN(error_text, FIELD_STRING),
+    DOMAIN(profile, FIELD_STRING),
     DOMAIN(final_source, FIELD_STRING),
     DOMAIN(final_target, FIELD_STRING),
 };

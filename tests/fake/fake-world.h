@@ -61,6 +61,7 @@ typedef struct FakeDomain {
   bool ok;
   gint64 error;
   char *error_text;
+  char *profile; /* as write_profile() wrote it */
   char *final_source, *final_target;
   MigFinalStats final;
 } FakeDomain;

@@ -599,7 +599,7 @@ static void the_installed_file_has_every_key_at_its_default(void **state) {
   g_autoptr(Config) config = load_text(live->str), defaults = config_new();
   if (config->warnings->len)
     fail_msg("%s", (char *)g_ptr_array_index(config->warnings, 0));
-  assert_int_equal(keys, 24 + MIG_POLICY_KEY_COUNT);
+  assert_int_equal(keys, 25 + MIG_POLICY_KEY_COUNT);
   assert_int_equal(config->node_policy.policy.set, (UINT32_C(1) << MIG_POLICY_KEY_COUNT) - 1);
   assert_memory_equal(config->node_policy.policy.values, defaults->node_policy.policy.values,
                       sizeof(defaults->node_policy.policy.values));
@@ -608,6 +608,7 @@ static void the_installed_file_has_every_key_at_its_default(void **state) {
   assert_memory_equal(config, defaults, offsetof(Config, group));
   assert_int_equal(config->poll_interval_ms, defaults->poll_interval_ms);
   assert_int_equal(config->connect_timeout_ms, defaults->connect_timeout_ms);
+  assert_int_equal(config->profile_interval_ms, defaults->profile_interval_ms);
   assert_int_equal(config->prepare_timeout_ms, defaults->prepare_timeout_ms);
   assert_int_equal(config->max_incoming, defaults->max_incoming);
   assert_int_equal(config->lease_timeout_ms, defaults->lease_timeout_ms);

@@ -200,6 +200,16 @@ static const Pair pairs[] = {
     {"metadata that is only laid out otherwise",
      "web3",
      {SET("<x:b c=\"d\">text</x:b>\n", "<x:b c='d'> text </x:b>")}},
+    {"what the agent noted itself",
+     "web3",
+     {{LIVE, "<metadata>",
+       "<metadata><handoffd:profile xmlns:handoffd='https://handoffd.io/xmlns/profile/1'>1 2 "
+       "3</handoffd:profile>"}}},
+    {"what the agent noted itself, where there was nothing",
+     "custom",
+     {{LIVE, "<devices>",
+       "<metadata> <handoffd:profile xmlns:handoffd='https://handoffd.io/xmlns/profile/1'>1 2 "
+       "3</handoffd:profile> </metadata><devices>"}}},
     {"what happens at a crash", "web3", {SET("<on_crash>restart<", "<on_crash>destroy<")}},
     {"another emulator", "web3", {SET("/usr/bin/qemu-system-x86_64", "/opt/qemu-8/bin/qemu-system-x86_64")}},
     {"another machine type", "web3", {SET("pc-q35-7.2", "pc-q35-6.2")}},

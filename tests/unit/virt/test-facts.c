@@ -29,6 +29,26 @@ static void the_basics_are_read(void **state) {
   assert_int_equal(xml.n_disks, 0);
 }
 
+static void a_profile_is_read_from_the_metadata(void **state) {
+  static const struct {
+    const char *element;
+    unsigned probes;
+  } rows[] = {
+      {"<h:profile xmlns:h='https://handoffd.io/xmlns/profile/1'>1 1700000000 7 2048 0 350</h:profile>", 7},
+      {"<h:profile xmlns:h='https://handoffd.io/xmlns/profile/1'>what?</h:profile>", 0},
+      {"<h:profile xmlns:h='urn:x'>1 1700000000 7 2048 0 350</h:profile>", 0},
+      {"", 0},
+  };
+
+  for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    g_autofree char *text = g_strdup_printf(
+        "<domain type='qemu'><name>x</name><metadata>%s</metadata></domain>", rows[i].element);
+    g_auto(MigDomainFacts) xml = parse(text);
+
+    assert_int_equal(xml.profile.probes, rows[i].probes);
+  }
+}
+
 static void memory_is_all_that_the_guest_may_use_and_not_what_the_balloon_left(void **state) {
   static const struct {
     const char *memory;
@@ -336,6 +356,7 @@ static void domain_capabilities_tell_which_devices_there_are(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_basics_are_read),
+      cmocka_unit_test(a_profile_is_read_from_the_metadata),
       cmocka_unit_test(memory_is_all_that_the_guest_may_use_and_not_what_the_balloon_left),
       cmocka_unit_test(devices_of_the_host_are_passthrough),
       cmocka_unit_test(only_disks_that_are_written_and_that_no_other_host_sees_are_local),
