@@ -103,13 +103,21 @@ static void draw_phases(uint64_t *state, const Range *range, ZooGuest *guest) {
   }
 }
 
+/* As nobody moves terabytes over a gigabit: all of the memory would take between three seconds and twenty minutes. */
+static uint64_t draw_link(uint64_t *state, const Range *range, uint64_t memory_mib) {
+  uint64_t mbit = memory_mib * 9 / between(state, 3, 1200);
+  uint64_t least = range->link_mbit[0], most = range->link_mbit[1];
+  mbit = mbit < least ? between(state, least, 2 * least) : mbit;
+  return (mbit < most ? mbit : most) / 100 * 100;
+}
+
 ZooGuest zoo_draw(ZooRange kind, uint64_t seed, uint64_t n) {
   const Range *range = &ranges[kind];
   uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) ^ (n + 1) * UINT64_C(0xd1b54a32d192ed03);
   ZooGuest guest = {.what = "drawn"};
   snprintf(guest.name, sizeof(guest.name), "%s-%" PRIu64 "-%" PRIu64, range->name, seed, n);
   guest.memory_mib = between(&state, range->memory_mib[0], range->memory_mib[1]);
-  guest.link_mbit = between(&state, range->link_mbit[0], range->link_mbit[1]) / 100 * 100;
+  guest.link_mbit = draw_link(&state, range, guest.memory_mib);
   if (chance(&state, 60)) {
     uint64_t most_pct = 100 - LEAST_NOT_ZERO_MIB * 100 / guest.memory_mib;
     guest.zero_pct = (unsigned)below(&state, most_pct < 95 ? most_pct : 96);
