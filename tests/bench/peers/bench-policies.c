@@ -79,7 +79,9 @@ static void run(const Options *options, const char *name, const ZooGuest *guest,
   }
   uint64_t link_bytes_per_s =
       options->link_bytes_per_s ? options->link_bytes_per_s : zoo_link_bytes_per_s(guest);
-  uint64_t first_pass_ms = guest->memory_mib * MIG_MIB_BYTES / (link_bytes_per_s / 1000 + 1);
+  uint64_t scan_bytes_per_s = sim_host_default.scan_bytes_per_s;
+  uint64_t pace_bytes_per_s = link_bytes_per_s < scan_bytes_per_s ? link_bytes_per_s : scan_bytes_per_s;
+  uint64_t first_pass_ms = guest->memory_mib * MIG_MIB_BYTES / (pace_bytes_per_s / 1000 + 1);
   for (unsigned round = 1; round <= options->rounds; round++) {
     SimScenario scenario = {
         .group = "race",

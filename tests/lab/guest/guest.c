@@ -297,7 +297,8 @@ static void enter_phase(struct cpu *cpu, u32 phase) {
     lane->pages = heap->pages / g.n_cpus;
     lane->rate_pages_per_s = heap->rate_pages_per_s / g.n_cpus;
     lane->writer = heap->writer;
-    lane->position = 0;
+    if (lane->pages && lane->position >= lane->pages) /* else it goes on where it was */
+      lane->position = 0;
     lane->phase_serial = lane->serial;
     lane->due = 0;
     lane->remainder = 0;
