@@ -42,6 +42,7 @@ typedef struct Race {
   MigConn *conn;
   const Strategy *strategy;
   bool on_iteration;
+  const MigPolicy *policy; /* what is permitted; the request's is what the strategy makes of it */
   MigMigrateRequest request;
   StrategyStart start;
   FILE *trace;
@@ -222,17 +223,16 @@ static void print_result(const Race *race, bool success) {
   for (unsigned i = 0; i < race->n_done; i++)
     if (race->done[i].action.kind == MIG_ACTION_ABORT)
       cause = race->done[i].action.cause;
-  printf("{\"where\":\"lab\",\"strategy\":\"%s\",\"policy\":\"%s\",\"success\":%s,\"end\":\"%s\",\"cause\":"
-         "\"%s\","
-         "\"total_ms\":%" PRIu64 ",\"iterations\":%" PRIu64
-         ",\"throttle_pct\":%u,\"max_downtime_ms\":%" PRIu64 ",\"max_pause_ms\":%" PRIu64
-         ",\"began_us\":%" PRIu64 ",\"ended_us\":%" PRIu64,
-         race->strategy->name, race->options->policy, success ? "true" : "false", end_of(race, success),
-         mig_cause_name((MigCause)cause), race->returned_ms - race->began_ms,
-         race->have_final ? race->final.last.iteration : race->last.iteration, race->max_throttle_pct,
-         mig_policy_get(&race->request.policy, MIG_POLICY_MAX_DOWNTIME_MS),
-         mig_policy_get(&race->request.policy, MIG_POLICY_MAX_PAUSE_MS), race->began_ms * 1000,
-         race->returned_ms * 1000);
+  printf(
+      "{\"where\":\"lab\",\"strategy\":\"%s\",\"policy\":\"%s\",\"success\":%s,\"end\":\"%s\",\"cause\":"
+      "\"%s\","
+      "\"total_ms\":%" PRIu64 ",\"iterations\":%" PRIu64 ",\"throttle_pct\":%u,\"max_downtime_ms\":%" PRIu64
+      ",\"max_pause_ms\":%" PRIu64 ",\"began_us\":%" PRIu64 ",\"ended_us\":%" PRIu64,
+      race->strategy->name, race->options->policy, success ? "true" : "false", end_of(race, success),
+      mig_cause_name((MigCause)cause), race->returned_ms - race->began_ms,
+      race->have_final ? race->final.last.iteration : race->last.iteration, race->max_throttle_pct,
+      mig_policy_get(race->policy, MIG_POLICY_MAX_DOWNTIME_MS),
+      mig_policy_get(race->policy, MIG_POLICY_MAX_PAUSE_MS), race->began_ms * 1000, race->returned_ms * 1000);
   if (race->have_final && race->final.have_downtime)
     printf(",\"downtime_ms\":%" PRIu64, race->final.downtime_ms);
   if (race->have_final)
@@ -291,7 +291,7 @@ static void make_request(Race *race, const MigDomainFacts *facts, const Strategy
 static int run(const Options *options, const Strategy *strategy, bool on_iteration, const MigPolicy *policy) {
   g_autoptr(GError) error = NULL;
   g_auto(MigDomainFacts) facts = {0};
-  Race race = {.options = options, .strategy = strategy, .on_iteration = on_iteration};
+  Race race = {.options = options, .strategy = strategy, .on_iteration = on_iteration, .policy = policy};
   g_autoptr(MigDriver) driver = mig_driver_libvirt_new(&error);
   if (!driver)
     fail("libvirt", error->message);

@@ -32,6 +32,9 @@ for pair in etc-libvirt:/etc/libvirt lib-libvirt:/var/lib/libvirt log-libvirt:/v
 done
 mkdir -p "$dir/run/lock" "$dir/run/libvirt"
 mount --bind "$dir/run" /run
+# libvirtd looks for it when it starts. Without it, guests have no huge pages here.
+mkdir -p /run/hugepages
+mount -t hugetlbfs hugetlbfs /run/hugepages || true
 
 for pair in "7:$lab_dir" "8:$repo"; do
     [[ /proc/self/fd/${pair%%:*} -ef ${pair#*:} ]] && continue
