@@ -24,7 +24,8 @@ struct JobRun {
   bool adopted;  /* it may have been migrating since before this process started */
   bool go_given; /* the migration may be in progress */
   uint64_t prepare_until_ms;
-  MigProbe probe; /* measured before the start */
+  MigProbe probe;       /* measured before the start */
+  bool avoid_post_copy; /* its checks say so */
   BandwidthMember bandwidth;
   GError *error;   /* of the migration call, if nobody had requested an abort before */
   bool have_final; /* from libvirt's event */

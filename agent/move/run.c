@@ -54,6 +54,8 @@ static void make_plan(JobRun *run) {
   char text[400];
 
   link_recall(run->mover, job->target_uri, &link);
+  if (run->avoid_post_copy)
+    policy.values[MIG_POLICY_ALLOW_POST_COPY] = 0;
   bandwidth_limit(run, &policy);
   mig_plan(&run->probe, job->memory_bytes, &link, &policy, &job->plan);
   job->have_plan = true;
@@ -124,6 +126,7 @@ static void on_prepared(JobRun *run, const WorkerReport *report) {
   job->source_id = report->source_id;
   job->job_began_ms = 0;
   run->probe = report->probe;
+  run->avoid_post_copy = report->check && report->check->avoid_post_copy;
   bandwidth_join(run, report->domain.local_disks);
 }
 

@@ -453,6 +453,25 @@ static const RuleRow rows[] = {
                                 "Only the guest's memory is encrypted; to encrypt the rest, use qemu+tls:// "
                                 "or qemu+ssh:// for the target."},
                                rule_tls_control},
+    [MIG_CHECK_THREADS_REFUSED] = {{"THREADS_REFUSED", WARNING, MIG_CAUSE_NONE,
+                                    "Nothing is sent then, and the guest stays. Upgrade the target's libvirt "
+                                    "to 11.10 or later, or restart the guest with one thread per core."},
+                                   rule_fault,
+                                   RULE_FAULT_THREADS,
+                                   .of_target = true},
+    [MIG_CHECK_POST_COPY_UNRECOVERABLE] = {{"POST_COPY_UNRECOVERABLE", WARNING, MIG_CAUSE_NONE,
+                                            "Post-copy is not used, although it is permitted. Upgrade the "
+                                            "target's libvirt to 11.4 or later; until then, permit a "
+                                            "pause or auto-converge."},
+                                           rule_fault,
+                                           RULE_FAULT_RESUME,
+                                           .of_target = true},
+    [MIG_CHECK_EMULATOR_FORGETS] = {{"EMULATOR_FORGETS", WARNING, MIG_CAUSE_NONE,
+                                     "Its memory at the target may be out of date in places. Prefer KVM, a "
+                                     "newer QEMU, or a migration while it is shut off."},
+                                    rule_fault,
+                                    RULE_FAULT_EMULATOR,
+                                    .of_target = true},
 };
 TABLE_COVERS(rows, MIG_CHECK_COUNT);
 

@@ -176,6 +176,7 @@ typedef struct MigDomainFacts {
 
   uint64_t current_memory_bytes; /* what the balloon leaves it */
   unsigned vcpus;                /* the maximum, including unplugged ones */
+  unsigned threads;              /* of one core; 0: not said, which is 1 */
   MigCpuMode cpu_mode;
   const char *cpu_model; /* of CUSTOM; or NULL */
   const char *cpu_xml;   /* the element; NULL: none */

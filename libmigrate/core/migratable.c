@@ -36,6 +36,8 @@ static void try_row(const MigCheckInput *in, const RuleRow *row, MigCheckReport 
     return;
   if (!row->test(in, row->argument, row->lead, &text) || !(finding = next_finding(report)))
     return;
+  if (row->test == rule_fault && row->argument == RULE_FAULT_RESUME)
+    report->avoid_post_copy = true;
   finding->code = row->info.code;
   finding->blocks = row->info.blocks;
   finding->transient = row->info.transient;
@@ -88,6 +90,7 @@ static void try_policy(const MigCheckInput *in, MigCheckReport *report) {
 
 void mig_check(const MigCheckInput *input, MigCheckReport *ret_report) {
   ret_report->count = 0;
+  ret_report->avoid_post_copy = false;
   try_rows(input, true, ret_report);
   try_policy(input, ret_report);
   ret_report->blockers = ret_report->count;

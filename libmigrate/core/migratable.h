@@ -104,6 +104,9 @@ typedef enum MigCheck {
   MIG_CHECK_DEVICE_UNSEEN,
   MIG_CHECK_TLS_UNSEEN,
   MIG_CHECK_TLS_CONTROL,
+  MIG_CHECK_THREADS_REFUSED,
+  MIG_CHECK_POST_COPY_UNRECOVERABLE,
+  MIG_CHECK_EMULATOR_FORGETS,
   MIG_CHECK_COUNT
 } MigCheck;
 
@@ -138,6 +141,7 @@ typedef struct MigCheckReport {
   MigFinding findings[MIG_FINDINGS_MAX]; /* blockers first */
   size_t count;
   size_t blockers;
+  bool avoid_post_copy; /* a known fault would make it unsafe: plan without it, whatever the policy permits */
 } MigCheckReport;
 
 typedef struct MigCheckInput {

@@ -34,6 +34,10 @@ RuleFunc rule_need; /* argument: RULE_NEED(kind, sight) */
 
 #define RULE_NEED(kind, sight) ((unsigned)(kind) << 4 | (unsigned)(sight))
 
+/* faults.c */
+RuleFunc rule_fault; /* argument: one of these */
+enum { RULE_FAULT_RESUME, RULE_FAULT_THREADS, RULE_FAULT_EMULATOR };
+
 /* rules-disks.c */
 RuleFunc rule_disk_transient, rule_disk_nvme, rule_disk_local, rule_disk_cache, rule_disk_missing;
 RuleFunc rule_disk_too_small, rule_disk_size_differs, rule_pool_space, rule_host_drive, rule_media;

@@ -261,6 +261,7 @@ bool mig_domain_xml_parse(const char *text, MigDomainFacts *ret_facts, GError **
   facts.current_memory_bytes =
       mig_xml_size(&xml, NULL, "/domain/currentMemory", "/domain/currentMemory/@unit");
   facts.vcpus = (unsigned)MIN(mig_xml_number(&xml, NULL, "/domain/vcpu"), MIG_SET_MAX);
+  facts.threads = (unsigned)MIN(mig_xml_number(&xml, NULL, "/domain/cpu/topology/@threads"), MIG_SET_MAX);
   /* libvirt itself allows USB devices. To us each one is a device of this host that the target does not have. */
   facts.passthrough = mig_xml_boolean(&xml, NULL,
                                       "/domain/devices/hostdev | /domain/devices/interface[@type='hostdev'"

@@ -100,7 +100,7 @@ static bool domain_facts(MigConn *conn, const char *name_or_uuid, MigDomainFacts
         .emulator = "/usr/bin/qemu-system-x86_64",
         .machine = "pc-q35-7.2",
         .arch = "x86_64",
-        .virt_type = "qemu",
+        .virt_type = "kvm",
         .vcpus = 1,
         .local_disk_bytes = (uint64_t)domain->local_disk,
         .local_disks = (unsigned)domain->local_disks,

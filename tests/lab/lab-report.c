@@ -4,6 +4,7 @@
  *
  *   lab-report serial LOG SERIAL SINCE_US SILENCE_MS
  *   lab-report wire LOG SINCE_US THRESHOLD_BYTES
+ *   lab-report disk IMAGE
  *
  * serial: LOG says when the guest's serial port had grown to which size, SERIAL
  * is what it said. Silences come from LOG alone. Work, memory and the guest's
@@ -13,6 +14,10 @@
  *
  * wire: a sample is part of the stream when more than THRESHOLD_BYTES per 10 ms
  * passed in the busier direction; RPC and keepalives stay below it.
+ *
+ * disk: each sector must hold what the guest wrote there last (guest/disk.c),
+ * or zeroes, if it has never come there. It writes blocks in turn, so all
+ * follows from the newest serial number.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,7 +46,7 @@ struct growths {
 
 struct status {
   int64_t t_us;
-  uint64_t up_ms, written, owed, lost, bad, back, swept, sweeps, phase;
+  uint64_t up_ms, written, owed, lost, bad, back, swept, sweeps, phase, disk;
 };
 
 static const struct {
@@ -51,7 +56,7 @@ static const struct {
 #define FIELD(name)                                                                                          \
   { #name, offsetof(struct status, name) }
     FIELD(up_ms), FIELD(written), FIELD(owed),   FIELD(lost),  FIELD(bad),
-    FIELD(back),  FIELD(swept),   FIELD(sweeps), FIELD(phase),
+    FIELD(back),  FIELD(swept),   FIELD(sweeps), FIELD(phase), FIELD(disk),
 #undef FIELD
 };
 
@@ -257,8 +262,9 @@ static int report_serial(const char *log_path, const char *serial_path, int64_t 
          story.owed_pages, done_pages, lost_pages,
          rate_pages_per_ms > 0 ? lost_pages / rate_pages_per_ms : 0);
   printf(",\"pages_written\":%" PRIu64 ",\"pages_swept\":%" PRIu64 ",\"sweeps\":%" PRIu64
-         ",\"phase\":%" PRIu64,
-         story.last.written, story.last.swept - story.first.swept, story.last.sweeps, story.last.phase);
+         ",\"phase\":%" PRIu64 ",\"disk_writes\":%" PRIu64,
+         story.last.written, story.last.swept - story.first.swept, story.last.sweeps, story.last.phase,
+         story.last.disk);
   printf(",\"status_lines\":%" PRIu64 ",\"last_status_us\":%" PRId64 ",\"notes\":[", story.n_statuses,
          story.last.t_us);
   for (int i = 0; i < story.n_notes; i++) {
@@ -318,12 +324,63 @@ static int report_wire(const char *log_path, int64_t since_us, int64_t threshold
   return 0;
 }
 
+enum { SECTOR_WORDS = 128, BLOCK_SECTORS = 128, DISK_MAGIC = 0x6f6f7a21 };
+
+/* As the guest has it (guest/memory.c, guest/guest.h). */
+static uint32_t pattern(uint32_t page, uint32_t serial) {
+  uint32_t x = page * 0x85ebca6bu ^ serial * 0xc2b2ae35u;
+
+  x ^= x >> 15;
+  x *= 0x2c1b3c6du;
+  return x ^ (x >> 13);
+}
+
+/* Serial 0: never written. */
+static bool sector_is_good(const uint32_t *words, uint32_t sector, uint32_t serial) {
+  uint32_t value = pattern(sector, serial);
+
+  if (serial && (words[0] != DISK_MAGIC || words[1] != sector || words[2] != serial))
+    return false;
+  for (uint32_t i = serial ? 3 : 0; i < SECTOR_WORDS; i++, value += 0x9e3779b1u)
+    if (words[i] != (serial ? value : 0))
+      return false;
+  return true;
+}
+
+static int report_disk(const char *path) {
+  FILE *file = fopen(path, "re");
+  uint32_t words[SECTOR_WORDS], n = 0, newest = 0, bad = 0, written = 0;
+
+  if (!file)
+    return fail(path);
+  for (; fread(words, sizeof(words), 1, file) == 1; n++)
+    if (words[0] == DISK_MAGIC && words[2] > newest)
+      newest = words[2];
+  rewind(file);
+  for (uint32_t sector = 0; sector < n && fread(words, sizeof(words), 1, file) == 1; sector++) {
+    uint32_t blocks = n / BLOCK_SECTORS, block = sector / BLOCK_SECTORS, serial = 0;
+
+    if (newest > block) /* the last one up to the newest that came here */
+      serial = newest - (newest - 1 - block) % blocks;
+    written += serial > 0;
+    bad += !sector_is_good(words, sector, serial);
+  }
+  fclose(file);
+  printf("{\"sectors\":%" PRIu32 ",\"written_sectors\":%" PRIu32 ",\"bad_sectors\":%" PRIu32
+         ",\"newest\":%" PRIu32 "}\n",
+         n, written, bad, newest);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   if (argc == 6 && !strcmp(argv[1], "serial"))
     return report_serial(argv[2], argv[3], atoll(argv[4]), atoll(argv[5]));
   if (argc == 5 && !strcmp(argv[1], "wire"))
     return report_wire(argv[2], atoll(argv[3]), atoll(argv[4]));
-  fputs("usage: lab-report serial LOG SERIAL SINCE_US SILENCE_MS | wire LOG SINCE_US THRESHOLD_BYTES\n",
+  if (argc == 3 && !strcmp(argv[1], "disk"))
+    return report_disk(argv[2]);
+  fputs("usage: lab-report serial LOG SERIAL SINCE_US SILENCE_MS | wire LOG SINCE_US THRESHOLD_BYTES | disk "
+        "IMAGE\n",
         stderr);
   return 2;
 }

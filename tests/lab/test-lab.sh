@@ -37,18 +37,6 @@ move() { # move FROM TO GUEST
     "$LAB" virsh "$1" migrate --live --p2p --persistent --undefinesource "$3" "$("$LAB" uri "$2" --tcp)"
 }
 
-# Overwrites a byte of a running guest's memory, at 40 MiB.
-spoil_memory() { # spoil_memory LAB_DIR GUEST MEMORY_MIB
-    local pid begin end
-    pid=$(pgrep -f "guest=$2,.*$1/bin/guest.elf") || return
-    while IFS='- ' read -r begin end _; do
-        ((0x$end - 0x$begin == $3 << 20)) || continue
-        printf '!' | dd of="/proc/$pid/mem" bs=1 seek=$((0x$begin + (40 << 20))) conv=notrunc status=none
-        return
-    done <"/proc/$pid/maps"
-    return 1
-}
-
 reachable() { "$LAB" exec a timeout 2 bash -c '</dev/tcp/10.77.0.2/16509' 2>/dev/null; }
 refused() { ! "$@"; }
 

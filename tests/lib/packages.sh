@@ -4,7 +4,7 @@
 # The Debian 12 packages that tests/demo and tests/run need, and their installation. Source it with `root` set to the
 # checkout and `program` to the name for messages.
 
-# package | needed by (build: meson and the compiler; demo; test) | for what
+# package | needed by (build: meson and the compiler; demo; test; versions) | for what
 packages_table='
 meson               | build | the build system
 ninja-build         | build | runs the build files from meson
@@ -38,6 +38,7 @@ git                 | test  | which files are ours
 clang-format        | test  | style
 cppcheck            | test  | style
 shellcheck          | test  | style
+mmdebstrap          | versions | roots of other releases of Debian
 '
 
 # packages_for PURPOSE...: their names, one per line; demo and test include the lab's own list

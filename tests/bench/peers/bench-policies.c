@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The race of ours and the peers in the simulator: one JSON object a line for each run. */
 #include "tests/bench/peers/peers.h"
-#include "tests/sim/engine.h"
+#include "tests/zoo/sim-guest.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -10,57 +10,24 @@
 #include <string.h>
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-#define MIB           MIG_MIB_BYTES
 
-/* 400 Mbit/s less the headers of Ethernet, IP and TCP (1448 of 1514 bytes). */
-static const uint64_t default_link_bytes_per_s = UINT64_C(400000000) / 8 / 1514 * 1448;
-
-/* Longer than the last of the peers' timeouts (Nova's 1600 s). */
-enum { GIVE_UP_MS = 1800000, MOST_GOALS = 1024 };
-
-/* Working set in MiB, and rate in MiB/s, of guests of 256 MiB; as the lab's. */
-typedef struct Guest {
-  const char *name;
-  uint64_t ws_mib, rate_mib_per_s;
-  uint64_t half_ms;  /* so long it writes, and so long it does not; 0: it always writes */
-  unsigned busy_pct; /* of its CPU that it uses for it, as the lab's */
-} Guest;
-
-static const Guest guests[] = {
-    {"idle", 0, 0, 0, 0},         {"64/20", 64, 20, 0, 2},        {"100/40", 100, 40, 0, 4},
-    {"100/200", 100, 200, 0, 55}, {"bursty", 100, 200, 5000, 10},
-};
+/* Longer than the last of the peers' timeouts (Nova's 1600 s); large guests have more. */
+enum { GIVE_UP_MS = 1800000, MOST_GOALS = 1024, MOST_GUESTS = 65536 };
 
 /* In the lab two seconds of the first burst have passed when the migration begins. Rounds begin elsewhere. */
 enum { BURST_BEGIN_MS = 2000, BURST_STEP_MS = 1700 };
 
-static void make_guest(const Guest *guest, unsigned round, SimGuest *ret_guest) {
-  SimPhase on = {.regions = {{guest->ws_mib * MIB, guest->rate_mib_per_s * MIB, SIM_WRITER_CYCLIC}}},
-           off = {0};
-  *ret_guest =
-      (SimGuest){.memory_bytes = 256 * MIB, .repeat = guest->half_ms > 0, .busy_pct = guest->busy_pct};
-  if (guest->half_ms == 0) {
-    ret_guest->phases[0] = on;
-    return;
-  }
-  /* The phase under way, the other one, and what of the first has passed already: a cycle as long as any. */
-  uint64_t at_ms = (BURST_BEGIN_MS + (round - 1) * BURST_STEP_MS) % (2 * guest->half_ms);
-  bool writing = at_ms < guest->half_ms;
-  uint64_t passed_ms = at_ms % guest->half_ms;
-  ret_guest->phases[0] = writing ? on : off;
-  ret_guest->phases[0].duration_ms = guest->half_ms - passed_ms;
-  ret_guest->phases[1] = writing ? off : on;
-  ret_guest->phases[1].duration_ms = guest->half_ms;
-  if (passed_ms > 0) {
-    ret_guest->phases[2] = writing ? on : off;
-    ret_guest->phases[2].duration_ms = passed_ms;
-  }
-}
+/* Short names for guests of the zoo; all others are called zoo:NAME. */
+static const struct {
+  const char *name, *guest;
+} short_names[] = {
+    {"idle", "idle"}, {"64/20", "calm"}, {"100/40", "near"}, {"100/200", "hopeless"}, {"bursty", "bursts"},
+};
 
 typedef struct Options {
-  const char *guests, *policies, *only; /* lists with commas; NULL: all */
+  const char *guests, *policies, *only; /* lists with commas; NULL: all, of policies and strategies */
   char goals[MOST_GOALS];
-  uint64_t link_bytes_per_s;
+  uint64_t link_bytes_per_s; /* 0: the guest's own */
   unsigned rounds;
   unsigned jitter_pct; /* some: else passes and a peer's polls may keep step for ever, as on no real link */
 } Options;
@@ -77,14 +44,14 @@ static bool listed(const char *list, const char *name) {
   return false;
 }
 
-static void print_run(const Guest *guest, PeerClass kind, const Strategy *strategy, unsigned round,
+static void print_run(const char *guest, PeerClass kind, const Strategy *strategy, unsigned round,
                       const MigPolicy *policy, const SimResult *result) {
   printf("{\"where\":\"sim\",\"guest\":\"%s\",\"policy\":\"%s\",\"strategy\":\"%s\",\"round\":%u,"
          "\"success\":%s,\"end\":\"%s\",\"cause\":\"%s\",\"total_ms\":%" PRIu64 ",\"silence_ms\":%" PRIu64
          ",\"downtime_ms\":%" PRIu64 ",\"pause_ms\":%" PRIu64 ",\"lost_ms\":%" PRIu64 ",\"bytes\":%" PRIu64
          ",\"iterations\":%" PRIu64 ",\"throttle_pct\":%u,\"max_downtime_ms\":%" PRIu64
          ",\"max_pause_ms\":%" PRIu64 ",\"actions\":[",
-         guest->name, peer_class_info(kind)->name, strategy->name, round,
+         guest, peer_class_info(kind)->name, strategy->name, round,
          sim_end_is_success(result->end) ? "true" : "false", sim_end_name(result->end),
          mig_cause_name(result->cause), result->total_ms, result->longest_silence_ms, result->downtime_ms,
          result->pause_ms, result->lost_work_ms, result->wire_bytes, result->iterations,
@@ -99,28 +66,37 @@ static void print_run(const Guest *guest, PeerClass kind, const Strategy *strate
   puts("]}");
 }
 
-static void run(const Options *options, const Guest *guest, PeerClass kind, const Strategy *strategy) {
+static void run(const Options *options, const char *name, const ZooGuest *guest, PeerClass kind,
+                const Strategy *strategy) {
   MigPolicy policy;
   char message[256];
   mig_policy_init(&policy);
   if (!peer_policy_add(&policy, peer_class_info(kind)->goals, message, sizeof(message)) ||
+      !peer_policy_add(&policy, guest->disk_mib > 0 ? "copy_disks=all" : "", message, sizeof(message)) ||
       !peer_policy_add(&policy, options->goals, message, sizeof(message))) {
     fprintf(stderr, "bench-policies: %s\n", message);
     exit(2);
   }
+  uint64_t link_bytes_per_s =
+      options->link_bytes_per_s ? options->link_bytes_per_s : zoo_link_bytes_per_s(guest);
+  uint64_t scan_bytes_per_s = sim_host_default.scan_bytes_per_s;
+  uint64_t pace_bytes_per_s = link_bytes_per_s < scan_bytes_per_s ? link_bytes_per_s : scan_bytes_per_s;
+  uint64_t first_pass_ms = guest->memory_mib * MIG_MIB_BYTES / (pace_bytes_per_s / 1000 + 1);
   for (unsigned round = 1; round <= options->rounds; round++) {
     SimScenario scenario = {
         .group = "race",
-        .name = guest->name,
-        .link = {.bytes_per_s = options->link_bytes_per_s, .jitter_pct = options->jitter_pct},
+        .name = name,
+        .link = {.bytes_per_s =
+                     options->link_bytes_per_s ? options->link_bytes_per_s : zoo_link_bytes_per_s(guest),
+                 .jitter_pct = options->jitter_pct},
         .policy = &policy,
         .seed = round,
-        .give_up_ms = GIVE_UP_MS,
+        .give_up_ms = GIVE_UP_MS + 10 * first_pass_ms,
     };
     static SimResult result;
-    make_guest(guest, round, &scenario.guest);
+    zoo_sim_guest(guest, BURST_BEGIN_MS + (round - 1) * BURST_STEP_MS, &scenario.guest);
     sim_run(&scenario, strategy, &result);
-    print_run(guest, kind, strategy, round, &policy, &result);
+    print_run(name, kind, strategy, round, &policy, &result);
   }
 }
 
@@ -140,22 +116,44 @@ static void list_all(void) {
   }
 }
 
-static void race(const Options *options) {
+static void race_guest(const Options *options, const char *name, const ZooGuest *guest) {
   size_t n;
   const Peer *peers = peers_list(&n);
-  for (size_t g = 0; g < LENGTH(guests); g++) {
-    if (!listed(options->guests, guests[g].name))
+  for (unsigned kind = 0; kind < PEER_CLASS_COUNT; kind++) {
+    /* libvirt does not combine post-copy with disks that are copied */
+    if (!listed(options->policies, peer_class_info(kind)->name) ||
+        (guest->disk_mib > 0 && kind == PEER_CLASS_POST_COPY))
       continue;
-    for (unsigned kind = 0; kind < PEER_CLASS_COUNT; kind++) {
-      if (!listed(options->policies, peer_class_info(kind)->name))
-        continue;
-      if (listed(options->only, strategy_handoffd.name))
-        run(options, &guests[g], kind, &strategy_handoffd);
-      for (size_t i = 0; i < n; i++)
-        if ((peers[i].classes & PEER_IN(kind)) && listed(options->only, peers[i].strategy->name))
-          run(options, &guests[g], kind, peers[i].strategy);
-    }
+    if (listed(options->only, strategy_handoffd.name))
+      run(options, name, guest, kind, &strategy_handoffd);
+    for (size_t i = 0; i < n; i++)
+      if ((peers[i].classes & PEER_IN(kind)) && listed(options->only, peers[i].strategy->name))
+        run(options, name, guest, kind, peers[i].strategy);
   }
+}
+
+static const char *zoo_name(const char *name) {
+  for (size_t i = 0; i < LENGTH(short_names); i++)
+    if (strcmp(short_names[i].name, name) == 0)
+      return short_names[i].guest;
+  return strncmp(name, "zoo:", 4) == 0 ? name + 4 : "";
+}
+
+static int race(const Options *options) {
+  char list[MOST_GUESTS], *rest = list;
+  ZooGuest guest;
+  if (snprintf(list, sizeof(list), "%s", options->guests) >= (int)sizeof(list)) {
+    fputs("bench-policies: too many guests\n", stderr);
+    return 2;
+  }
+  for (char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+    if (!zoo_find(zoo_name(name), &guest)) {
+      fprintf(stderr, "bench-policies: no guest '%s'\n", name);
+      return 2;
+    }
+    race_guest(options, name, &guest);
+  }
+  return 0;
 }
 
 static int usage(FILE *out) {
@@ -172,7 +170,7 @@ int main(int argc, char **argv) {
                                         {"set", 1, NULL, 's'},    {"link", 1, NULL, 'l'},
                                         {"jitter", 1, NULL, 'j'}, {"list", 0, NULL, 'L'},
                                         {"help", 0, NULL, 'h'},   {0}};
-  Options options = {.link_bytes_per_s = default_link_bytes_per_s, .rounds = 5, .jitter_pct = 3};
+  Options options = {.guests = "idle,64/20,100/40,100/200,bursty", .rounds = 5, .jitter_pct = 3};
   for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
     size_t used = strlen(options.goals);
     switch (c) {
@@ -206,8 +204,7 @@ int main(int argc, char **argv) {
       return usage(stderr);
     }
   }
-  if (optind < argc || options.rounds == 0 || options.link_bytes_per_s == 0)
+  if (optind < argc || options.rounds == 0)
     return usage(stderr);
-  race(&options);
-  return 0;
+  return race(&options);
 }

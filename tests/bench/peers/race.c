@@ -42,6 +42,7 @@ typedef struct Race {
   MigConn *conn;
   const Strategy *strategy;
   bool on_iteration;
+  const MigPolicy *policy; /* what is permitted; the request's is what the strategy makes of it */
   MigMigrateRequest request;
   MigPolicy goals; /* the request points to them */
   StrategyStart start;
@@ -231,8 +232,8 @@ static void print_result(const Race *race, bool success) {
       race->strategy->name, race->options->policy, success ? "true" : "false", end_of(race, success),
       mig_cause_name((MigCause)cause), race->returned_ms - race->began_ms,
       race->have_final ? race->final.last.iteration : race->last.iteration, race->max_throttle_pct,
-      mig_policy_get(&race->goals, MIG_POLICY_MAX_DOWNTIME_MS),
-      mig_policy_get(&race->goals, MIG_POLICY_MAX_PAUSE_MS), race->began_ms * 1000, race->returned_ms * 1000);
+      mig_policy_get(race->policy, MIG_POLICY_MAX_DOWNTIME_MS),
+      mig_policy_get(race->policy, MIG_POLICY_MAX_PAUSE_MS), race->began_ms * 1000, race->returned_ms * 1000);
   if (race->have_final && race->final.have_downtime)
     printf(",\"downtime_ms\":%" PRIu64, race->final.downtime_ms);
   if (race->have_final)
@@ -291,7 +292,7 @@ static void make_request(Race *race, const MigDomainFacts *facts, const Strategy
 static int run(const Options *options, const Strategy *strategy, bool on_iteration, const MigPolicy *policy) {
   g_autoptr(GError) error = NULL;
   g_auto(MigDomainFacts) facts = {0};
-  Race race = {.options = options, .strategy = strategy, .on_iteration = on_iteration};
+  Race race = {.options = options, .strategy = strategy, .on_iteration = on_iteration, .policy = policy};
   g_autoptr(MigDriver) driver = mig_driver_libvirt_new(&error);
   if (!driver)
     fail("libvirt", error->message);

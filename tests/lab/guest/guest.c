@@ -4,17 +4,23 @@
  *
  * Theory of operation
  *
- * Memory above the image is an arena of 4 KiB pages. All pages below
- * `fill` hold a pattern of their own. The first `ws` MiB are the working set:
- * written over and over, in order, at `rate` MiB/s. Each write has a serial
- * number, and what stands in a page is a function of (page, serial). Before a
- * page is written anew it is checked for what must be there; a slow sweep
- * checks every word of the whole arena. So memory that a migration lost, mixed
- * up or brought in an old version is found and counted.
+ * Memory above the image is an arena of 4 KiB pages. As many as `fill` says
+ * hold a pattern of their own, the others zeroes; `zeros` says where these are:
+ * first, last, or scattered among the rest. The working set consists of heaps,
+ * each written over and over at its rate: in turn, at random places, or by
+ * Zipf's law in four steps (tests/zoo/zoo.h, zoo_phase_regions). Each of the
+ * busy CPUs has an equal share of each heap, a lane, which it alone writes and
+ * checks. Each write in a lane has a serial number, and what stands in a page
+ * is a function of (page, serial). Before a page is written anew it is checked
+ * for what must be there; a slow sweep checks every word of the whole arena. So
+ * memory that a migration lost, mixed up or brought in an old version is found
+ * and counted. (`last` has the serials. If it came in an old version itself,
+ * most of the thousand pages that a page of it covers look bad.)
  *
  * A page's write alone costs the CPU little, so that a guest at 200 MiB/s is
  * mostly asleep, and taking half of its CPU away does not slow it down. Programs
- * compute what they write: `work` is how often all of the page is read for it.
+ * compute what they write: `work` is how often all of the page is read for it,
+ * or `busy` what share of the CPU it takes, measured once before it begins.
  *
  * Time is the TSC (its frequency comes on the command line: under TCG it is
  * the host's). It stands still while the VM is stopped, so the guest cannot
@@ -23,35 +29,30 @@
  * taken away for more than WORK_BACKLOG_MS) is not made up for: it is lost,
  * as a user's is.
  *
+ * CPUs share nothing that changes but `last`, of which each stores to what is
+ * its own. The first one reads the counters of the others for its status lines.
+ *
  * invlpg. QEMU 7.2's TCG loses dirty bits: after a bitmap sync, stores through
  * a TLB entry that is still hot are not logged, and the target gets the old
  * page. So the entry is dropped before each page is stored to, and the state
- * pages (variables, stack) are dropped in every turn of the main loop, and for
- * each page that is written: a turn that auto-converge stretches to a second
- * would leave time for a sync, and for the last stores before the switch to be
- * lost. A store right after invlpg always takes the slow path, which logs it.
+ * pages (a CPU's variables and stack) are dropped in every turn of its main
+ * loop, and for each page that is written: a turn that auto-converge stretches
+ * to a second would leave time for a sync, and for the last stores before the
+ * switch to be lost. A store right after invlpg always takes the slow path,
+ * which logs it. All other variables are set before the guest says a word.
  *
  * Lines on the serial port: "= " banner, "# " status (key=value), "! " trouble.
  */
-
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
+#include "guest.h"
 
 enum {
-  PAGE_BYTES = 4096,
-  PAGE_WORDS = PAGE_BYTES / 4,
-  PAGES_PER_MIB = 256,
-  WORD_STEP = 16, /* work stores one word per 64 bytes */
   HEARTBEAT_MS = 10,
   STATUS_MS = 1000,
   WORK_BACKLOG_MS = 100,
   WORK_BATCH_PAGES = 16,
   SWEEP_BACKLOG_PAGES = 16,
-  TIMER_HZ = 1000,
-  PIT_HZ = 1193182,
-  COM1 = 0x3f8,
+  SWEEP_ZERO_PAGES = 32, /* that are read for one that is not */
+  MEASURED_TURNS = 64,
   ACPI_PM1A_CONTROL = 0x604, /* where the firmware of a pc puts it */
   RESET_CONTROL = 0xcf9,
   CMOS_INDEX = 0x70,
@@ -61,195 +62,38 @@ enum {
   MAX_PHASES = 8,
   MAX_TROUBLE_LINES = 4, /* between two status lines */
   RESERVED_TOP_MIB = 1,  /* firmware tables */
-  MULTIBOOT_MAGIC = 0x1badb002,
-  MULTIBOOT_FLAGS = 0x3, /* page aligned, wants the memory size */
+};
+
+struct heap {
+  u32 pages, rate_pages_per_s;
+  char writer; /* 0: in turn, r(andom), z(ipf) */
 };
 
 struct phase {
-  u32 ws_pages;
-  u32 rate_pages_per_s;
-  u32 length_s; /* 0: for ever */
+  struct heap heaps[MAX_HEAPS];
+  u32 length_ms; /* 0: for ever */
 };
 
 struct multiboot_info {
   u32 flags, mem_lower_kib, mem_upper_kib, boot_device, cmdline;
 };
 
+/* Set before the work begins, and only read from then on. */
 static struct {
   struct phase phases[MAX_PHASES];
-  u32 n_phases, phase;
+  u32 n_phases;
   u32 tsc_khz;
-
-  u32 arena; /* address of page 0 */
-  u32 fill_pages;
-  volatile u32 *last; /* per page of the working set: serial of its last write */
-
-  u32 serial;       /* writes so far; the current one */
-  u32 position;     /* next page of the working set */
-  u32 phase_serial; /* serial at the begin of the phase */
-  u32 owed, lost, bad, backwards;
-  u32 turns, sum; /* of computing for each page written, and what came out */
-  u32 sweep_position, swept, sweeps;
-  u32 sweep_rate_pages_per_s;
-
-  char end; /* how it ends by itself: p(oweroff), r(eboot), c(rash); 0: it does not */
-  u32 end_ms;
-
-  u64 last_tsc, up_tsc, phase_tsc, heartbeat_tsc, status_tsc;
-  u64 work_remainder, sweep_remainder; /* cycles x pages/s; tsc_hz is a page */
-  u32 work_due, sweep_due;
   u64 tsc_hz;
-  u32 trouble_lines;
+
+  u32 n_cpus; /* that are busy */
+  u32 words;  /* to be read for each page that is written */
+  char end;   /* how it ends by itself: p(oweroff), r(eboot), c(rash); 0: it does not */
+  u32 end_ms;
 } g;
 
-static u64 gdt[3];
-static u64 idt[48];
-u8 stack[PAGE_BYTES] __attribute__((aligned(PAGE_BYTES)));
-extern u8 state_begin[], state_end[];
+extern u8 state_end[];
 
-/* ---- the machine ---- */
-
-__asm__(".section .multiboot,\"a\"\n"
-        ".align 4\n"
-        ".long 0x1badb002, 0x3, -(0x1badb002 + 0x3)\n"
-        ".text\n"
-        ".global start\n"
-        "start: mov $stack + 4096, %esp\n"
-        "push %ebx\n"
-        "call run\n"
-        "timer_entry: push %eax\n"
-        "mov $0x20, %al\n"
-        "out %al, $0x20\n"
-        "pop %eax\n"
-        "iret\n"
-        "fault_entry: call fault\n");
-extern u8 timer_entry[], fault_entry[];
-
-static inline void outb(u16 port, u8 value) {
-  __asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(port));
-}
-
-static inline void outw(u16 port, u16 value) {
-  __asm__ volatile("outw %0, %1" : : "a"(value), "Nd"(port));
-}
-
-static inline u8 inb(u16 port) {
-  u8 value;
-
-  __asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"(port));
-  return value;
-}
-
-static inline u64 rdtsc(void) {
-  u64 t;
-
-  __asm__ volatile("rdtsc" : "=A"(t));
-  return t;
-}
-
-static inline void invlpg(u32 address) {
-  __asm__ volatile("invlpg (%0)" : : "r"(address) : "memory");
-}
-
-static void drop_state_pages(void) {
-  for (u32 a = (u32)state_begin; a < (u32)state_end; a += PAGE_BYTES)
-    invlpg(a);
-}
-
-/* Until the next timer tick: interrupts are open here only. */
-static void doze(void) {
-  drop_state_pages(); /* the interrupt frame is stored to the stack */
-  __asm__ volatile("sti\n hlt\n cli" : : : "memory");
-}
-
-static void load_tables(void) {
-  struct {
-    u16 limit;
-    u32 base;
-  } __attribute__((packed)) pointer;
-
-  gdt[1] = 0x00cf9a000000ffffULL; /* flat code */
-  gdt[2] = 0x00cf92000000ffffULL; /* flat data */
-  pointer.limit = sizeof(gdt) - 1;
-  pointer.base = (u32)gdt;
-  __asm__ volatile("lgdt %0\n"
-                   "ljmp $8, $1f\n"
-                   "1: mov %1, %%ds\n mov %1, %%es\n mov %1, %%ss"
-                   :
-                   : "m"(pointer), "r"(16)
-                   : "memory");
-
-  for (u32 i = 0; i < 48; i++) {
-    u32 entry = (u32)(i < 32 ? fault_entry : timer_entry);
-
-    idt[i] = ((u64)(entry & 0xffff0000) << 32) | (0x8e00ULL << 32) | (8 << 16) | (entry & 0xffff);
-  }
-  pointer.limit = sizeof(idt) - 1;
-  pointer.base = (u32)idt;
-  __asm__ volatile("lidt %0" : : "m"(pointer));
-
-  outb(0x20, 0x11), outb(0xa0, 0x11); /* PICs: vectors from 32 and 40 */
-  outb(0x21, 32), outb(0xa1, 40);
-  outb(0x21, 4), outb(0xa1, 2);
-  outb(0x21, 1), outb(0xa1, 1);
-  outb(0x21, 0xfe), outb(0xa1, 0xff); /* only the timer */
-  outb(0x43, 0x34);
-  outb(0x40, (PIT_HZ / TIMER_HZ) & 0xff);
-  outb(0x40, (PIT_HZ / TIMER_HZ) >> 8);
-}
-
-/* ---- text ---- */
-
-static void put_char(char c) {
-  while (!(inb(COM1 + 5) & 0x20))
-    ;
-  outb(COM1, (u8)c);
-}
-
-static void put_text(const char *s) {
-  while (*s)
-    put_char(*s++);
-}
-
-static void put_number(u32 n) {
-  char digits[10];
-  u32 i = 0;
-
-  do
-    digits[i++] = (char)('0' + n % 10);
-  while (n /= 10);
-  while (i)
-    put_char(digits[--i]);
-}
-
-static void put_field(const char *key, u32 value) {
-  put_char(' ');
-  put_text(key);
-  put_char('=');
-  put_number(value);
-}
-
-__attribute__((noreturn)) static void halt(void) {
-  for (;;)
-    __asm__ volatile("cli\n hlt");
-}
-
-__attribute__((noreturn, used)) void fault(u32 a, u32 b) {
-  put_text("\n! cpu exception");
-  put_field("frame0", a);
-  put_field("frame1", b);
-  put_text("\n");
-  halt();
-}
-
-/* The quotient has to fit 32 bits; there is no libgcc for 64-bit division. */
-static u32 divide(u64 n, u32 d) {
-  u32 quotient, remainder;
-
-  __asm__("divl %4" : "=a"(quotient), "=d"(remainder) : "a"((u32)n), "d"((u32)(n >> 32)), "rm"(d));
-  (void)remainder;
-  return quotient;
-}
+/* ---- options ---- */
 
 static const char *parse_number(const char *s, u32 *ret_n) {
   u32 n = 0;
@@ -283,18 +127,32 @@ static u32 number_option(const char *cmdline, const char *key, u32 fallback) {
   return n;
 }
 
-/* ws/rate:seconds, in MiB and MiB/s, separated by commas */
+/* ws/rate, in MiB and MiB/s, and r or z */
+static const char *parse_heap(const char *s, struct heap *heap) {
+  s = parse_number(s, &heap->pages);
+  heap->pages *= PAGES_PER_MIB;
+  if (*s == '/')
+    s = parse_number(s + 1, &heap->rate_pages_per_s);
+  heap->rate_pages_per_s *= PAGES_PER_MIB;
+  if (*s == 'r' || *s == 'z')
+    heap->writer = *s++;
+  return s;
+}
+
+/* heap+heap:length, separated by commas; the length in seconds, or with ms behind it */
 static void parse_phases(const char *s) {
   while (s && *s && *s != ' ' && g.n_phases < MAX_PHASES) {
     struct phase *p = &g.phases[g.n_phases++];
 
-    s = parse_number(s, &p->ws_pages);
-    p->ws_pages *= PAGES_PER_MIB;
-    if (*s == '/')
-      s = parse_number(s + 1, &p->rate_pages_per_s);
-    p->rate_pages_per_s *= PAGES_PER_MIB;
+    s = parse_heap(s, &p->heaps[0]);
+    for (u32 i = 1; *s == '+' && i < MAX_HEAPS; i++)
+      s = parse_heap(s + 1, &p->heaps[i]);
     if (*s == ':')
-      s = parse_number(s + 1, &p->length_s);
+      s = parse_number(s + 1, &p->length_ms);
+    if (*s == 'm')
+      s += 2;
+    else
+      p->length_ms *= 1000;
     if (*s == ',')
       s++;
   }
@@ -302,179 +160,206 @@ static void parse_phases(const char *s) {
     g.n_phases = 1;
 }
 
-/* ---- memory ---- */
+/* ---- trouble ---- */
 
-static inline volatile u32 *page_words(u32 page) {
-  return (volatile u32 *)(g.arena + page * PAGE_BYTES);
-}
-
-/* Word i of a page is pattern + i * STRIDE: distinct in the page, and each
- * (page, serial) has its own. Serial 0 is the first fill. */
-#define STRIDE 0x9e3779b1u
-
-static inline u32 pattern(u32 page, u32 serial) {
-  u32 x = page * 0x85ebca6bu ^ serial * 0xc2b2ae35u;
-
-  x ^= x >> 15;
-  x *= 0x2c1b3c6du;
-  return x ^ (x >> 13);
-}
-
-static void fill_page(u32 page) {
-  volatile u32 *w = page_words(page);
-  u32 value = pattern(page, 0);
-
-  invlpg((u32)w);
-  for (u32 i = 0; i < PAGE_WORDS; i++, value += STRIDE)
-    w[i] = value;
-}
-
-static void set_last(u32 page, u32 serial) {
-  invlpg((u32)&g.last[page]);
-  g.last[page] = serial;
-}
-
-static void store_work(u32 page, u32 serial) {
-  volatile u32 *w = page_words(page);
-  u32 value = pattern(page, serial);
-
-  invlpg((u32)w);
-  for (u32 i = 0; i < PAGE_WORDS; i += WORD_STEP, value += WORD_STEP * STRIDE)
-    w[i] = value;
-}
-
-static int work_is_good(u32 page, u32 serial) {
-  volatile u32 *w = page_words(page);
-  u32 value = pattern(page, serial), wrong = 0;
-
-  for (u32 i = 0; i < PAGE_WORDS; i += WORD_STEP, value += WORD_STEP * STRIDE)
-    wrong |= w[i] ^ value;
-  return !wrong;
-}
-
-/* All of the page: work words by the last write, the others by the fill. */
-static int page_is_good(u32 page, u32 serial) {
-  volatile u32 *w = page_words(page);
-  u32 filled = pattern(page, 0), difference = pattern(page, serial) - filled, wrong = 0;
-
-  for (u32 i = 0; i < PAGE_WORDS; i++, filled += STRIDE)
-    wrong |= w[i] ^ (i % WORD_STEP ? filled : filled + difference);
-  return !wrong;
-}
-
-static void report_bad(const char *where, u32 page, u32 serial) {
-  g.bad++;
-  if (g.trouble_lines++ >= MAX_TROUBLE_LINES)
-    return;
+static void report_bad(struct cpu *cpu, const char *where, u32 page, u32 serial) {
+  cpu->bad++;
+  if (cpu->number != 0 || cpu->trouble_lines++ >= MAX_TROUBLE_LINES)
+    return; /* one alone has the serial port */
   put_text("\n! bad page, found by ");
   put_text(where);
   put_field("page", page);
   put_field("serial", serial);
-  put_field("want", pattern(page, serial));
+  put_field("want", is_zero(page) ? 0 : pattern(page, serial));
   put_field("got", page_words(page)[0]);
   put_text("\n");
 }
 
-/* A checksum over all of the page, as often as was asked for. */
-static void compute(u32 page) {
+/* A checksum over the page, as long as was asked for. The same code for all who call it: it is measured. */
+__attribute__((noipa)) static void compute(struct cpu *cpu, u32 page, u32 words) {
   volatile u32 *w = page_words(page);
+  u32 sum = cpu->sum;
 
-  for (u32 turn = 0; turn < g.turns; turn++)
-    for (u32 i = 0; i < PAGE_WORDS; i++)
-      g.sum = (g.sum ^ w[i]) * 0x01000193u;
+  for (u32 i = 0; i < words; i++)
+    sum = (sum ^ w[i % PAGE_WORDS]) * 0x01000193u;
+  cpu->sum = sum;
 }
 
-static void write_next_page(void) {
-  const struct phase *p = &g.phases[g.phase];
+/* ---- work ---- */
+
+static u32 random_below(struct lane *lane, u32 n) {
+  u32 x = lane->random;
+
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  lane->random = x;
+  return (u32)(((u64)x * n) >> 32);
+}
+
+static u32 choose_page(struct lane *lane) {
+  u32 unit = lane->pages / 85, step, page;
+
+  switch (lane->writer) {
+  case 'r':
+    return random_below(lane, lane->pages);
+  case 'z': /* of 1, 4, 16 and 64 units */
+    step = 2 * random_below(lane, 4);
+    return random_below(lane, unit << step) + unit * (((1u << step) - 1) / 3);
+  }
+  page = lane->position;
+  if (++lane->position >= lane->pages)
+    lane->position = 0;
+  return page;
+}
+
+static void write_next_page(struct cpu *cpu, struct lane *lane) {
   u32 page, serial, was;
   int wrong;
 
-  drop_state_pages();
-  page = g.position;
-  serial = ++g.serial;
-  was = g.last[page];
+  drop_state_pages(cpu);
+  page = lane->first + choose_page(lane);
+  serial = ++lane->serial;
+  was = last_serial(page);
   /* In the second lap of a phase on, the last serial is known without
-     * looking it up: a stale table does not excuse a stale page. */
-  wrong = serial - g.phase_serial > p->ws_pages && was != serial - p->ws_pages;
+   * looking it up: a stale table does not excuse a stale page. */
+  wrong = !lane->writer && serial - lane->phase_serial > lane->pages && was != serial - lane->pages;
   if (wrong)
-    was = serial - p->ws_pages;
+    was = serial - lane->pages;
   if (!work_is_good(page, was) || wrong)
-    report_bad("work", page, was);
-  compute(page);
+    report_bad(cpu, "work", page, was);
+  compute(cpu, page, g.words);
   store_work(page, serial);
   set_last(page, serial);
-  if (++g.position >= p->ws_pages)
-    g.position = 0;
 }
 
-static void sweep_next_page(void) {
-  u32 page = g.sweep_position, serial = g.last[page];
+/* Some of what each lane owes; 0: nothing. */
+static int work(struct cpu *cpu) {
+  int did = 0;
 
-  if (!page_is_good(page, serial)) {
-    report_bad("sweep", page, serial);
-    fill_page(page); /* count it once */
-    set_last(page, 0);
-    if (serial)
-      store_work(page, serial), set_last(page, serial);
+  for (u32 i = 0; i < MAX_HEAPS; i++) {
+    struct lane *lane = &cpu->lanes[i];
+
+    for (u32 n = 0; n < WORK_BATCH_PAGES && lane->due; n++, lane->due--, did = 1)
+      write_next_page(cpu, lane);
   }
-  g.swept++;
-  if (++g.sweep_position >= g.fill_pages) {
-    g.sweep_position = 0;
-    g.sweeps++;
+  return did;
+}
+
+/* Checks a page; 0: it was to be a zero page. */
+static int sweep_page(struct cpu *cpu, u32 page) {
+  u32 serial;
+
+  if (is_zero(page)) {
+    if (!page_is_empty(page)) {
+      report_bad(cpu, "sweep", page, 0);
+      empty_page(page);
+    }
+    return 0;
+  }
+  serial = last_serial(page);
+  if (!page_is_good(page, serial)) {
+    report_bad(cpu, "sweep", page, serial);
+    fill_page(page); /* count it once */
+    if (serial)
+      store_work(page, serial);
+  }
+  cpu->swept++;
+  return 1;
+}
+
+static void sweep_next_page(struct cpu *cpu) {
+  for (u32 i = 0; i < SWEEP_ZERO_PAGES; i++) {
+    const struct range *range = &cpu->ranges[cpu->sweep_range];
+    u32 page = range->first + cpu->sweep_position;
+
+    if (++cpu->sweep_position >= range->pages) {
+      cpu->sweep_position = 0;
+      if (++cpu->sweep_range >= cpu->n_ranges) {
+        cpu->sweep_range = 0;
+        cpu->sweeps++;
+      }
+    }
+    if (sweep_page(cpu, page))
+      return;
   }
 }
 
 /* ---- time ---- */
 
-static void enter_phase(u32 phase) {
-  g.phase = phase;
-  g.position = 0;
-  g.phase_serial = g.serial;
-  g.work_due = 0;
-  g.work_remainder = 0;
-  g.phase_tsc = g.up_tsc;
+static void enter_phase(struct cpu *cpu, u32 phase) {
+  cpu->phase = phase;
+  cpu->phase_tsc = cpu->up_tsc;
+  for (u32 i = 0; i < MAX_HEAPS; i++) {
+    const struct heap *heap = &g.phases[phase].heaps[i];
+    struct lane *lane = &cpu->lanes[i];
+
+    lane->pages = heap->pages / g.n_cpus;
+    lane->rate_pages_per_s = heap->rate_pages_per_s / g.n_cpus;
+    lane->writer = heap->writer;
+    if (lane->pages && lane->position >= lane->pages) /* else it goes on where it was */
+      lane->position = 0;
+    lane->phase_serial = lane->serial;
+    lane->due = 0;
+    lane->remainder = 0;
+  }
 }
 
 static void put_status(void) {
-  g.trouble_lines = 0;
+  u32 written = 0, owed = 0, lost = 0, bad = 0, backwards = 0, swept = 0;
+
+  cpus[0].trouble_lines = 0;
+  for (u32 i = 0; i < g.n_cpus; i++) {
+    const volatile struct cpu *cpu = &cpus[i];
+
+    for (u32 k = 0; k < MAX_HEAPS; k++)
+      written += cpu->lanes[k].serial;
+    owed += cpu->owed;
+    lost += cpu->lost;
+    bad += cpu->bad;
+    backwards += cpu->backwards;
+    swept += cpu->swept;
+  }
   put_text("\n#");
-  put_field("up_ms", divide(g.up_tsc, g.tsc_khz));
-  put_field("written", g.serial);
-  put_field("owed", g.owed);
-  put_field("lost", g.lost);
-  put_field("bad", g.bad);
-  put_field("back", g.backwards);
-  put_field("swept", g.swept);
-  put_field("sweeps", g.sweeps);
-  put_field("phase", g.phase);
+  put_field("up_ms", divide(cpus[0].up_tsc, g.tsc_khz));
+  put_field("written", written);
+  put_field("owed", owed);
+  put_field("lost", lost);
+  put_field("bad", bad);
+  put_field("back", backwards);
+  put_field("swept", swept);
+  put_field("sweeps", cpus[0].sweeps);
+  put_field("phase", cpus[0].phase);
+  put_field("disk", cpus[0].disk_done);
   put_text("\n");
 }
 
-/* Pages that became due in `elapsed` cycles, at a rate; the rest is kept. */
-static u32 pages_due(u64 elapsed, u32 rate_pages_per_s, u64 *remainder) {
-  u64 credit = *remainder + elapsed * rate_pages_per_s;
+u32 units_due(u64 elapsed, u32 rate_per_s, u64 *remainder) {
+  u64 credit = *remainder + elapsed * rate_per_s;
   /* tsc_hz is a multiple of 4; a quarter of it fits 32 bits up to 17 GHz */
-  u32 pages = divide(credit >> 2, g.tsc_khz * 250);
+  u32 units = divide(credit >> 2, g.tsc_khz * 250);
 
-  *remainder = credit - pages * g.tsc_hz;
-  return pages;
+  *remainder = credit - units * g.tsc_hz;
+  return units;
 }
 
 /* Owed work grows with time. Whatever exceeds the backlog is lost. */
-static void account(u64 elapsed) {
-  u32 rate = g.phases[g.phase].rate_pages_per_s;
-  u32 backlog = rate / (1000 / WORK_BACKLOG_MS) + 1;
-  u32 pages = pages_due(elapsed, rate, &g.work_remainder);
+static void account(struct cpu *cpu, u64 elapsed) {
+  for (u32 i = 0; i < MAX_HEAPS; i++) {
+    struct lane *lane = &cpu->lanes[i];
+    u32 backlog = lane->rate_pages_per_s / (1000 / WORK_BACKLOG_MS) + 1;
+    u32 pages = units_due(elapsed, lane->rate_pages_per_s, &lane->remainder);
 
-  g.owed += pages;
-  g.work_due += pages;
-  if (g.work_due > backlog) {
-    g.lost += g.work_due - backlog;
-    g.work_due = backlog;
+    cpu->owed += pages;
+    lane->due += pages;
+    if (lane->due > backlog) {
+      cpu->lost += lane->due - backlog;
+      lane->due = backlog;
+    }
   }
-  g.sweep_due += pages_due(elapsed, g.sweep_rate_pages_per_s, &g.sweep_remainder);
-  if (g.sweep_due > SWEEP_BACKLOG_PAGES)
-    g.sweep_due = SWEEP_BACKLOG_PAGES;
+  cpu->sweep_due += units_due(elapsed, cpu->sweep_rate_pages_per_s, &cpu->sweep_remainder);
+  if (cpu->sweep_due > SWEEP_BACKLOG_PAGES)
+    cpu->sweep_due = SWEEP_BACKLOG_PAGES;
 }
 
 /* What is written to each of these ports does it. Once: a guest that reboots runs on after that. */
@@ -494,91 +379,211 @@ static void end_by_itself(void) {
   }
 }
 
-static void look_at_the_clock(void) {
-  u64 now = rdtsc();
-
-  if (now < g.last_tsc) {
-    g.backwards++;
-  } else {
-    g.up_tsc += now - g.last_tsc;
-    account(now - g.last_tsc);
-  }
-  g.last_tsc = now;
-
-  if (g.up_tsc >= g.heartbeat_tsc) {
+/* What the first CPU does for all. */
+static void speak(struct cpu *cpu) {
+  if (cpu->up_tsc >= cpu->heartbeat_tsc) {
     put_char('.');
-    g.heartbeat_tsc += (u64)g.tsc_khz * HEARTBEAT_MS;
-    if (g.heartbeat_tsc < g.up_tsc) /* no burst after a stall */
-      g.heartbeat_tsc = g.up_tsc + (u64)g.tsc_khz * HEARTBEAT_MS;
+    cpu->heartbeat_tsc += (u64)g.tsc_khz * HEARTBEAT_MS;
+    if (cpu->heartbeat_tsc < cpu->up_tsc) /* no burst after a stall */
+      cpu->heartbeat_tsc = cpu->up_tsc + (u64)g.tsc_khz * HEARTBEAT_MS;
   }
-  if (g.up_tsc >= g.status_tsc) {
+  if (cpu->up_tsc >= cpu->status_tsc) {
     put_status();
-    g.status_tsc = g.up_tsc + (u64)g.tsc_khz * STATUS_MS;
+    cpu->status_tsc = cpu->up_tsc + (u64)g.tsc_khz * STATUS_MS;
   }
-  if (g.end && g.up_tsc >= (u64)g.tsc_khz * g.end_ms)
+  if (g.end && cpu->up_tsc >= (u64)g.tsc_khz * g.end_ms)
     end_by_itself();
-  if (g.phases[g.phase].length_s && g.up_tsc - g.phase_tsc >= g.tsc_hz * g.phases[g.phase].length_s)
-    enter_phase(g.phase + 1 < g.n_phases ? g.phase + 1 : 0);
+}
+
+static void look_at_the_clock(struct cpu *cpu) {
+  u64 now = rdtsc();
+  u32 length_ms = g.phases[cpu->phase].length_ms;
+
+  if (now < cpu->last_tsc) {
+    cpu->backwards++;
+  } else {
+    u64 elapsed = now - cpu->last_tsc;
+
+    cpu->up_tsc += elapsed;
+    account(cpu, elapsed);
+    if (cpu->number == 0)
+      disk_account(cpu, elapsed);
+  }
+  cpu->last_tsc = now;
+  if (cpu->number == 0)
+    speak(cpu);
+  if (length_ms && cpu->up_tsc - cpu->phase_tsc >= (u64)g.tsc_khz * length_ms)
+    enter_phase(cpu, cpu->phase + 1 < g.n_phases ? cpu->phase + 1 : 0);
+}
+
+/* ---- setting up ---- */
+
+static u32 highest_rate_pages_per_s(void) {
+  u32 highest = 0;
+
+  for (u32 i = 0; i < g.n_phases; i++) {
+    u32 sum = 0;
+
+    for (u32 k = 0; k < MAX_HEAPS; k++)
+      sum += g.phases[i].heaps[k].rate_pages_per_s;
+    if (sum > highest)
+      highest = sum;
+  }
+  return highest;
+}
+
+/* A heap is as large as in the phase where it is largest. */
+static u32 heap_pages(u32 heap) {
+  u32 pages = 0;
+
+  for (u32 i = 0; i < g.n_phases; i++)
+    if (g.phases[i].heaps[heap].pages > pages)
+      pages = g.phases[i].heaps[heap].pages;
+  return pages;
+}
+
+/* How many words a CPU has to read for each page that it writes, so that it is
+ * busy for pct of the time: measured, because another computer is as fast as it is. */
+static u32 words_for(u32 pct) {
+  u32 rate = highest_rate_pages_per_s() / g.n_cpus, page = arena.hot_first;
+  u64 best_store = ~0ull, best_read = ~0ull, wanted;
+
+  if (!pct || !rate)
+    return 0;
+  for (u32 i = 0; i < MEASURED_TURNS; i++) { /* the fastest: the others were interrupted */
+    u64 begin = rdtsc(), stored, read;
+
+    if (!work_is_good(page, 0))
+      halt();
+    store_work(page, 0);
+    set_last(page, 0);
+    stored = rdtsc();
+    compute(&cpus[0], page, PAGE_WORDS);
+    read = rdtsc();
+    if (stored - begin < best_store)
+      best_store = stored - begin;
+    if (read - stored < best_read)
+      best_read = read - stored;
+  }
+  wanted = divide((u64)g.tsc_khz * 10 * pct, rate); /* cycles for a page */
+  return wanted > best_store ? divide((wanted - best_store) * PAGE_WORDS, (u32)best_read) : 0;
+}
+
+/* CPU i has the i-th part of each heap. */
+static void share_heaps(u32 sweep_pages_per_s) {
+  u32 first = arena.hot_first;
+
+  for (u32 k = 0; k < MAX_HEAPS; k++) {
+    u32 extent = heap_pages(k) / g.n_cpus;
+
+    for (u32 i = 0; i < g.n_cpus; i++, first += extent) {
+      struct cpu *cpu = &cpus[i];
+
+      cpu->lanes[k].first = first;
+      cpu->lanes[k].random = 0x9e3779b9u * (i * MAX_HEAPS + k + 1);
+      if (extent)
+        cpu->ranges[cpu->n_ranges++] = (struct range){first, extent};
+    }
+  }
+  for (u32 i = 0; i < g.n_cpus; i++) {
+    cpus[i].number = i;
+    cpus[i].sweep_rate_pages_per_s = i ? sweep_pages_per_s / g.n_cpus : sweep_pages_per_s;
+  }
+  if (arena.hot_first)
+    cpus[0].ranges[cpus[0].n_ranges++] = (struct range){0, arena.hot_first};
+  if (first < arena.pages)
+    cpus[0].ranges[cpus[0].n_ranges++] = (struct range){first, arena.pages - first};
+}
+
+static void lay_out(const struct multiboot_info *info, const char *cmdline) {
+  u32 end = (0x100000 + info->mem_upper_kib * 1024 - RESERVED_TOP_MIB * 0x100000) & ~(u32)(PAGE_BYTES - 1);
+  const char *zeros = find_option(cmdline, "zeros");
+  u32 n_last_pages;
+
+  for (u32 k = 0; k < MAX_HEAPS; k++)
+    arena.hot_pages += heap_pages(k);
+  n_last_pages = (arena.hot_pages * 4 + PAGE_BYTES - 1) / PAGE_BYTES;
+  arena.last = (volatile u32 *)(u32)state_end;
+  arena.begin = (u32)state_end + n_last_pages * PAGE_BYTES;
+  arena.pages = (end - arena.begin) / PAGE_BYTES;
+  arena.fill_pages = number_option(cmdline, "fill", 0xffffffffu / PAGES_PER_MIB) * PAGES_PER_MIB;
+  if (arena.fill_pages > arena.pages)
+    arena.fill_pages = arena.pages;
+  if (arena.fill_pages < arena.hot_pages)
+    arena.fill_pages = arena.hot_pages;
+  if (arena.hot_pages > arena.pages || !g.tsc_khz || g.n_cpus > MAX_CPUS ||
+      (!arena.hot_pages && highest_rate_pages_per_s())) {
+    put_text("\n! the working set does not fit, or an option is missing\n");
+    halt();
+  }
+  if (zeros)
+    arena.zeros = *zeros;
+  if (arena.zeros == 'f')
+    arena.hot_first = arena.pages - arena.fill_pages;
+  if (arena.zeros == 's' && arena.pages > arena.hot_pages)
+    arena.zero_share = divide((u64)(arena.pages - arena.fill_pages) * 1024, arena.pages - arena.hot_pages);
 }
 
 static void set_up(const struct multiboot_info *info) {
-  const char *cmdline = (const char *)info->cmdline;
-  u32 end = 0x100000 + info->mem_upper_kib * 1024;
-  u32 total_pages, max_pages, n_last_pages;
+  static char cmdline[1024]; /* a copy: the original is where the arena will be */
+  u32 n_zero = 0;
 
+  for (u32 i = 0; i < sizeof(cmdline) - 1 && ((const char *)info->cmdline)[i]; i++)
+    cmdline[i] = ((const char *)info->cmdline)[i];
   load_tables();
   g.tsc_khz = number_option(cmdline, "tsc_khz", 0);
   g.tsc_hz = (u64)g.tsc_khz * 1000;
+  g.n_cpus = number_option(cmdline, "busy_vcpus", 1);
   parse_phases(find_option(cmdline, "phases"));
-  g.turns = number_option(cmdline, "work", 0);
-  g.sweep_rate_pages_per_s = number_option(cmdline, "sweep", 4) * PAGES_PER_MIB;
   g.end_ms = number_option(cmdline, "end_ms", 0);
   outb(CMOS_INDEX, CMOS_ENDED);
   if (g.end_ms && inb(CMOS_DATA) != 1)
     g.end = *find_option(cmdline, "end");
-
-  end = (end - RESERVED_TOP_MIB * 0x100000) & ~(u32)(PAGE_BYTES - 1);
-  total_pages = (end - (u32)state_end) / PAGE_BYTES;
-  n_last_pages = (total_pages * 4 + PAGE_BYTES - 1) / PAGE_BYTES;
-  g.last = (volatile u32 *)(u32)state_end;
-  g.arena = (u32)state_end + n_last_pages * PAGE_BYTES;
-  max_pages = total_pages - n_last_pages;
-  g.fill_pages = number_option(cmdline, "fill", 0xffffffffu / PAGES_PER_MIB) * PAGES_PER_MIB;
-  if (g.fill_pages > max_pages)
-    g.fill_pages = max_pages;
-  for (u32 i = 0; i < g.n_phases; i++) {
-    if (g.phases[i].ws_pages > max_pages || !g.tsc_khz ||
-        (g.phases[i].rate_pages_per_s && !g.phases[i].ws_pages)) {
-      put_text("\n! the working set does not fit, or an option is missing\n");
-      halt();
+  lay_out(info, cmdline);
+  for (u32 i = 0; i < arena.hot_pages; i++)
+    arena.last[i] = 0;
+  for (u32 page = 0; page < arena.pages; page++) {
+    if (!is_zero(page)) {
+      fill_page(page);
+      continue;
     }
-    if (g.phases[i].ws_pages > g.fill_pages)
-      g.fill_pages = g.phases[i].ws_pages;
+    n_zero++;
+    if (!page_is_empty(page)) /* it has rebooted */
+      empty_page(page);
   }
   put_text("\n= handoffd lab guest:");
-  put_field("fill_pages", g.fill_pages);
+  put_field("fill_pages", arena.pages - n_zero);
+  put_field("zero_pages", n_zero);
   put_text("\n");
-  for (u32 page = 0; page < g.fill_pages; page++) {
-    fill_page(page);
-    g.last[page] = 0;
+  g.words = number_option(cmdline, "work", 0) * PAGE_WORDS;
+  if (!g.words)
+    g.words = words_for(number_option(cmdline, "busy", 0));
+  share_heaps(number_option(cmdline, "sweep", 4) * PAGES_PER_MIB);
+  disk_set_up(number_option(cmdline, "disk_kib", 0));
+  start_cpus(number_option(cmdline, "vcpus", 1), g.n_cpus, g.tsc_khz);
+}
+
+void run_cpu(struct cpu *cpu) {
+  cpu->last_tsc = rdtsc();
+  enter_phase(cpu, 0);
+  for (;;) {
+    drop_state_pages(cpu);
+    look_at_the_clock(cpu);
+    if (cpu->number == 0)
+      disk_step(cpu);
+    if (work(cpu))
+      continue;
+    if (cpu->n_ranges && cpu->sweep_due) {
+      cpu->sweep_due--;
+      sweep_next_page(cpu);
+    } else {
+      doze(cpu);
+    }
   }
-  g.last_tsc = rdtsc();
-  enter_phase(0);
 }
 
 __attribute__((noreturn, used)) void run(const struct multiboot_info *info) {
   set_up(info);
-  for (;;) {
-    drop_state_pages();
-    look_at_the_clock();
-    if (g.work_due) {
-      for (u32 i = 0; i < WORK_BATCH_PAGES && g.work_due; i++, g.work_due--)
-        write_next_page();
-    } else if (g.fill_pages && g.sweep_due) {
-      g.sweep_due--;
-      sweep_next_page();
-    } else {
-      doze();
-    }
-  }
+  run_cpu(&cpus[0]);
+  halt();
 }

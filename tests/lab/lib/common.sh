@@ -6,7 +6,9 @@
 LAB_DIR=$(realpath -m -- "$LAB_DIR")
 LAB_BIN=$LAB_DIR/bin
 LAB_NODES=(a b c d e)
-LAB_HELPERS=(lab-ns lab-record lab-report lab-forward)
+: "${LAB_RELEASES:=}"    # as for up --root
+declare -A LAB_NODE_ROOTS # of nodes that have one of their own
+LAB_HELPERS=(lab-ns lab-record lab-report lab-forward guest.elf zoo)
 export LC_ALL=C
 
 say() { printf 'lab: %s\n' "$*" >&2; }
@@ -63,28 +65,49 @@ lock_lab() {
     done
 }
 
+# sources_of HELPER
+sources_of() {
+    case $1 in
+    guest.elf) printf '%s\n' "$LAB_HOME"/guest/*.c ;;
+    zoo) printf '%s\n' "$LAB_REPO"/tests/zoo/{main,zoo,named,draw}.c ;;
+    *) printf '%s\n' "$LAB_HOME/$1.c" ;;
+    esac
+}
+
+# is_newer FILE OTHER...: than all others, and there
+is_newer() {
+    local file
+    for file in "${@:2}"; do
+        [[ -f $1 && $1 -nt $file ]] || return 1
+    done
+}
+
 # Meson's helpers, or our own, because a fresh clone has no build directory. They
 # are copied, so that a rebuild cannot change them under a running lab.
 install_helpers() {
-    local build=${LAB_BUILD:-$LAB_REPO/build/tests/lab} helper
+    local build=${LAB_BUILD:-$LAB_REPO/build/tests/lab} helper built sources
     mkdir -p "$LAB_BIN"
-    for helper in "${LAB_HELPERS[@]}" guest.elf; do
-        if [[ -f $build/$helper && $build/$helper -nt $LAB_HOME/$helper.c && $build/$helper -nt $LAB_HOME/guest/guest.c ]]; then
-            cp "$build/$helper" "$LAB_BIN/"
+    for helper in "${LAB_HELPERS[@]}"; do
+        built=$build/$helper
+        [[ $helper != zoo ]] || built=$build/../zoo/zoo
+        readarray -t sources < <(sources_of "$helper")
+        if is_newer "$built" "${sources[@]}"; then
+            cp "$built" "$LAB_BIN/"
         else
-            compile_helper "$helper"
+            compile_helper "$helper" "${sources[@]}"
         fi
     done
 }
 
+# compile_helper HELPER SOURCE...
 compile_helper() {
     local cc=${CC:-cc} flags
     need_commands "$cc"
     if [[ $1 == guest.elf ]]; then
         read -r -d '' -a flags <"$LAB_HOME/guest/cflags" || true
-        "$cc" "${flags[@]}" "-Wl,-T,$LAB_HOME/guest/guest.ld" -o "$LAB_BIN/$1" "$LAB_HOME/guest/guest.c"
+        "$cc" "${flags[@]}" "-Wl,-T,$LAB_HOME/guest/guest.ld" -o "$LAB_BIN/$1" "${@:2}"
     else
-        "$cc" -D_GNU_SOURCE -O2 -Wall -Wextra -o "$LAB_BIN/$1" "$LAB_HOME/$1.c"
+        "$cc" -D_GNU_SOURCE -O2 -Wall -Wextra "-I$LAB_REPO" -o "$LAB_BIN/$1" "${@:2}" -lm
     fi || die "could not compile $1"
 }
 

@@ -56,7 +56,7 @@ start_node() {
     lab_pid=$(live_pid "$LAB_DIR/init.pid")
     "$LAB_BIN/lab-ns" enter -n p -d "$dir/setup.log" "$lab_pid" \
         unshare --net --mount --uts --pid --fork --kill-child \
-        bash "$LAB_HOME/lib/node-setup.sh" "$LAB_DIR" "$node" "$LAB_REPO"
+        bash "$LAB_HOME/lib/node-setup.sh" "$LAB_DIR" "$node" "$LAB_REPO" "${LAB_NODE_ROOTS[$node]:-}"
     wait_for 10 live_pid "$dir/init.pid" >/dev/null ||
         { cat "$dir/setup.log" >&2; die "node $node did not come up"; }
 }
@@ -80,7 +80,7 @@ libvirtd_explain() {
 libvirtd_launch() {
     local pid
     pid=$(node_pid "$1")
-    "$LAB_BIN/lab-ns" enter -d "$LAB_DIR/node-$1/libvirtd.out" "$pid" libvirtd --listen
+    "$LAB_BIN/lab-ns" enter -d "$LAB_DIR/node-$1/libvirtd.out" "$pid" "$LAB_HOME/lib/in-root" "$LAB_DIR/node-$1" libvirtd --listen
 }
 
 libvirtd_start() {
@@ -116,6 +116,15 @@ wanted_nodes() {
     fi
 }
 
+# From LAB_RELEASES, NODE=RELEASE,...; makes the roots that are missing.
+choose_roots() {
+    local pair
+    for pair in ${LAB_RELEASES//,/ }; do
+        [[ $pair =~ ^[a-e]=[a-z][a-z-]*$ ]] || usage_error "--root takes NODE=RELEASE, such as b=trixie; not '$pair'"
+        LAB_NODE_ROOTS[${pair%%=*}]=$("$LAB_HOME/roots" path "${pair#*=}") || exit 1
+    done
+}
+
 verb_up() {
     local nodes node pid
     LAB_OWNER=
@@ -128,6 +137,10 @@ verb_up() {
             ((${#nodes[@]} >= 2)) || usage_error "--nodes takes 2 to 5, or names from a to e such as a,b,c; not '$2'"
             shift 2
             ;;
+        --root)
+            LAB_RELEASES=${2:?}
+            shift 2
+            ;;
         *) usage_error "unknown option $1" ;;
         esac
     done
@@ -135,6 +148,7 @@ verb_up() {
     ((EUID == 0)) || die "must run as root, to create namespaces and network links: use sudo"
     need_commands libvirtd virsh qemu-system-x86_64 ip tc unshare flock jq
     check_lab_dir
+    choose_roots
     lock_lab
     ! lab_is_up || say "a lab is up already; taking it down"
     end_lab

@@ -96,3 +96,22 @@ tap_lab() {
 
 # truth GUEST FILTER: one fact; queries the lab each time
 truth() { "$LAB" truth "$1" | jq -r "$2"; }
+
+# memory_of LAB_DIR GUEST MEMORY_MIB: "PID ADDRESS", where a running guest's memory lies in its QEMU
+memory_of() {
+    local pid begin end
+    pid=$(pgrep -f "guest=$2,.*$1/bin/guest.elf") || return
+    while IFS='- ' read -r begin end _; do
+        ((0x$end - 0x$begin == $3 << 20)) || continue
+        printf '%d %d\n' "$pid" "0x$begin"
+        return
+    done <"/proc/$pid/maps"
+    return 1
+}
+
+# spoil_memory LAB_DIR GUEST MEMORY_MIB [MIB]: overwrites a byte of it
+spoil_memory() {
+    local pid begin
+    read -r pid begin < <(memory_of "$1" "$2" "$3") || return
+    printf '!' | dd of="/proc/$pid/mem" bs=1 seek=$((begin + (${4:-40} << 20))) conv=notrunc status=none
+}

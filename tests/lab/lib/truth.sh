@@ -94,3 +94,10 @@ verb_wire() {
             ("bytes_" + $link[1:2] + "_to_" + $link[0:1]): .bytes_back
         } | del(.bytes_there, .bytes_back)'
 }
+
+verb_disk() {
+    (($# == 2)) || usage_error "disk needs a node and a guest"
+    need_node "$1"
+    need_guest "$2"
+    "$LAB_BIN/lab-report" disk "$(image_path "$1" "$2")"
+}

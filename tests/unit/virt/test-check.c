@@ -47,8 +47,9 @@ typedef struct Row {
   "<disk type='network' device='disk'><source protocol='rbd' name='p/i'><auth username='u'>"                 \
   "<secret type='ceph' uuid='11111111-2222-4333-8444-555555555555'/></auth></source>"                        \
   "<target dev='vda'/></disk>"
-#define FILTER "<interface type='network'><source network='default'/><filterref filter='clean'/></interface>"
-#define KERNEL "<os><kernel>/boot/guest</kernel></os>"
+#define FILTER     "<interface type='network'><source network='default'/><filterref filter='clean'/></interface>"
+#define THREADS(n) "<cpu><topology sockets='1' cores='1' threads='" n "'/></cpu>"
+#define KERNEL     "<os><kernel>/boot/guest</kernel></os>"
 
 static const Row rows[] = {
     {"TARGET_UNREACHABLE",
@@ -299,6 +300,15 @@ static const Row rows[] = {
      {.source = "{'certificates': true}", .policy = "tls=require"}},
     {"TLS_UNSEEN", {.policy = "tls=require"}, {.policy = "tls=yes"}},
     {"TLS_CONTROL", {.policy = "tls=require"}, {.policy = "tls=no"}},
+    {"THREADS_REFUSED",
+     {.top = THREADS("2"), .target = "{'hypervisor_version': 10000000, 'libvirt_version': 11009000}"},
+     {.top = THREADS("2"), .target = "{'hypervisor_version': 10000000, 'libvirt_version': 11010000}"}},
+    {"POST_COPY_UNRECOVERABLE",
+     {.policy = "allow_post_copy=yes", .target = "{'libvirt_version': 11003000}"},
+     {.policy = "allow_post_copy=yes", .target = "{'libvirt_version': 11004000}"}},
+    {"EMULATOR_FORGETS",
+     {.type = "qemu", .source = "{'hypervisor_version': 7002000}"},
+     {.type = "qemu", .source = "{'hypervisor_version': 10000000}"}},
 };
 
 static json_t *json_of(const char *text) {
@@ -345,6 +355,68 @@ static void trips(void **state) {
 
   run_side(&row->near, report);
   assert_null(check_find(report, row->name));
+}
+
+/* Each version of the ledger, and the one before. */
+static const struct FaultRow {
+  const char *name, *code;
+  Side side;
+  bool trips, avoids_post_copy;
+} fault_rows[] = {
+    {"post-copy to libvirt 11.2",
+     "POST_COPY_UNRECOVERABLE",
+     {.policy = "allow_post_copy=yes", .target = "{'libvirt_version': 11002000}"},
+     true,
+     true},
+    {"post-copy to libvirt 11.1",
+     "POST_COPY_UNRECOVERABLE",
+     {.policy = "allow_post_copy=yes", .target = "{'libvirt_version': 11001000}"},
+     false,
+     false},
+    {"post-copy from libvirt 11.3",
+     "POST_COPY_UNRECOVERABLE",
+     {.policy = "allow_post_copy=yes",
+      .source = "{'libvirt_version': 11003000}",
+      .target = "{'libvirt_version': 12008000}"},
+     false,
+     false},
+    {"pre-copy to libvirt 11.3",
+     "POST_COPY_UNRECOVERABLE",
+     {.target = "{'libvirt_version': 11003000}"},
+     false,
+     false},
+    {"post-copy to an unknown libvirt",
+     "POST_COPY_UNRECOVERABLE",
+     {.policy = "allow_post_copy=yes", .target = "{'libvirt_version': 0}"},
+     false,
+     false},
+    {"one thread to QEMU 10.0",
+     "THREADS_REFUSED",
+     {.top = THREADS("1"), .target = "{'hypervisor_version': 10000000, 'libvirt_version': 11003000}"},
+     false,
+     false},
+    {"two threads from QEMU 10.0",
+     "THREADS_REFUSED",
+     {.top = THREADS("2"),
+      .source = "{'hypervisor_version': 10000000}",
+      .target = "{'hypervisor_version': 10000000, 'libvirt_version': 11003000}"},
+     false,
+     false},
+    {"two threads to QEMU 9.2",
+     "THREADS_REFUSED",
+     {.top = THREADS("2"), .target = "{'hypervisor_version': 9002000, 'libvirt_version': 11003000}"},
+     false,
+     false},
+    {"KVM on QEMU 7.2", "EMULATOR_FORGETS", {.source = "{'hypervisor_version': 7002000}"}, false, false},
+};
+
+static void fault_strikes(void **state) {
+  const struct FaultRow *row = *state;
+  g_autofree MigCheckReport *report = g_new0(MigCheckReport, 1);
+
+  run_side(&row->side, report);
+  assert_int_equal(check_find(report, row->code) != NULL, row->trips);
+  assert_int_equal(report->avoid_post_copy, row->avoids_post_copy);
 }
 
 static void every_check_has_a_row(void **state) {
@@ -423,6 +495,7 @@ int main(void) {
   Tests tests = {0};
 
   TESTS_ADD_ROWS(&tests, trips, rows);
+  TESTS_ADD_ROWS(&tests, fault_strikes, fault_rows);
   tests_add(&tests, "every check has a row", every_check_has_a_row, NULL);
   tests_add(&tests, "every code is in the manual", every_code_is_in_the_manual, NULL);
   tests_add(&tests, "a plain guest has no findings", a_plain_guest_has_no_findings, NULL);
