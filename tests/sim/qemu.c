@@ -35,6 +35,7 @@
  * real guest dirties less in the first pass. The guest's clock begins at 0 with its first phase. */
 
 #define PAGE             4096.0
+#define HUGE_PAGE        (2.0 * 1024 * 1024)
 #define PAGE_WIRE        (4104.0 / PAGE) /* with its header (ram.c, save_page_header) */
 #define ZERO_WIRE        (9.0 / PAGE)
 #define LOOK_US          INT64_C(50000)  /* ram.c: MAX_WAIT */
@@ -45,6 +46,7 @@
 #define THROTTLE_MS      10.0 /* softmmu/cpu-throttle.c: CPU_THROTTLE_TIMESLICE_NS */
 #define THROTTLE_MAX     99u
 #define POST_COPY_STOP_S 0.003 /* to send which pages are void */
+#define MIRROR_US        INT64_C(100000) /* blockjob.c: BLOCK_JOB_SLICE_TIME */
 #define FIRST_FAULTS     2.5   /* lab: silences of 101 to 116 ms around a clock that stood for 43 to 47 */
 
 double sim_remaining(const Sim *sim) {
@@ -52,6 +54,17 @@ double sim_remaining(const Sim *sim) {
   for (unsigned i = 0; i < SIM_REGIONS; i++)
     bytes += sim->pending[i];
   return bytes;
+}
+
+/* A mirror copies what was written since its last round: it is behind by a sawtooth, and never quite idle. */
+double sim_disk_owed(const Sim *sim) {
+  const SimGuest *guest = &sim->scenario->guest;
+  double most = (double)guest->disk_owed_bytes;
+  if (sim->disk_sent <= 0 || guest->disk_write_bytes_per_s == 0 || sim->state < STATE_PRE_COPY)
+    return 0;
+  if (most <= 0)
+    most = (double)guest->disk_write_bytes_per_s * (double)MIRROR_US * 1e-6;
+  return most * (1.0 - 0.75 * (double)(sim->now_us % MIRROR_US) / (double)MIRROR_US);
 }
 
 /* --- rates --- */
@@ -96,8 +109,10 @@ static double wire_per_byte(const Sim *sim) {
   double all = sim_remaining(sim), zero = sim->zero;
   if (zero <= 0 || all <= 0)
     return PAGE_WIRE;
-  if (sim->scenario->guest.zero_last)
+  if (sim->scenario->guest.zeroes == SIM_ZEROES_LAST)
     return all > zero ? PAGE_WIRE : ZERO_WIRE;
+  if (sim->scenario->guest.zeroes == SIM_ZEROES_FIRST)
+    return ZERO_WIRE;
   return (zero * ZERO_WIRE + (all - zero) * PAGE_WIRE) / all;
 }
 
@@ -117,21 +132,31 @@ static double threshold(const Sim *sim) {
 /* --- time passes --- */
 
 static void drain(Sim *sim, double bytes) {
-  double all = sim_remaining(sim), wire = wire_per_byte(sim), keep;
+  double all = sim_remaining(sim), wire = wire_per_byte(sim), zero = sim->zero, of_first, first, keep;
   if (bytes <= 0 || all <= 0)
     return;
   if (bytes > all - 0.5)
     bytes = all; /* below a byte is rounding */
   sim->transferred += bytes * wire;
   sim->wire_bytes += bytes * wire;
-  if (sim->scenario->guest.zero_last && sim->zero > 0) {
-    double first = all - sim->zero, of_first = bytes < first ? bytes : first;
-    sim->zero = larger(sim->zero - (bytes - of_first), 0);
+  switch (zero > 0 ? sim->scenario->guest.zeroes : SIM_ZEROES_SCATTERED) {
+  case SIM_ZEROES_LAST:
+    first = all - zero;
+    of_first = bytes < first ? bytes : first;
+    sim->zero = larger(zero - (bytes - of_first), 0);
     keep = first > of_first ? 1.0 - of_first / first : 0;
-  } else {
+    break;
+  case SIM_ZEROES_FIRST:
+    sim->zero = larger(zero - bytes, 0);
+    keep = bytes < zero ? 1.0 : 1.0 - (bytes - zero) / (all - zero);
+    break;
+  case SIM_ZEROES_SCATTERED:
+  default:
     keep = 1.0 - bytes / all;
     sim->zero *= keep;
   }
+  sim->zero_passed += zero - sim->zero;
+  sim->normal_passed += bytes - (zero - sim->zero);
   sim->rest *= keep;
   for (unsigned i = 0; i < SIM_REGIONS; i++)
     sim->pending[i] *= keep;
@@ -155,7 +180,8 @@ static void advance_window(Sim *sim, int64_t to_us, double rate) {
 
 /* What one missing page costs: the request's way, the buffer that is ahead of it, its own bytes. */
 static double fault_s(const Sim *sim) {
-  return sim->scenario->link.latency_ms * 1e-3 + buffer_s(sim) + (sim->rate > 0 ? PAGE / sim->rate : 0);
+  double page = sim->scenario->guest.huge_pages ? HUGE_PAGE : PAGE;
+  return sim->scenario->link.latency_ms * 1e-3 + buffer_s(sim) + (sim->rate > 0 ? page / sim->rate : 0);
 }
 
 /* Waiting per time that the guest runs, when so much of each region is missing. */
@@ -213,7 +239,10 @@ void sim_advance(Sim *sim, int64_t to_us) {
     sim_dirtying_run(&sim->dirtying, dt_us, sim_dirtying_speed(&sim->scenario->guest, sim->throttle_pct));
     if (sim->disk_sent > 0) {
       double write = (double)sim->scenario->guest.disk_write_bytes_per_s;
-      sim->wire_bytes += s * (write < sim->rate ? write : sim->rate);
+      double mirrored = s * (write < sim->rate ? write : sim->rate);
+      sim->wire_bytes += mirrored;
+      if (sim->state >= STATE_PRE_COPY)
+        sim->disk_sent += mirrored;
     }
   }
   if (sim->state == STATE_DISK) {
@@ -319,6 +348,7 @@ static void begin_memory(Sim *sim) {
 
 static void switch_over(Sim *sim) {
   SimResult *result = sim->result;
+  result->switchover_disk_bytes = sim->paused ? 0 : (uint64_t)sim_disk_owed(sim);
   result->switchover_remaining_bytes = (uint64_t)sim_remaining(sim);
   result->switchover_bandwidth_bytes_per_s = (uint64_t)sim->window_rate;
   result->switchover_limit_ms = (uint64_t)sim->downtime_limit_ms;
@@ -328,9 +358,12 @@ static void switch_over(Sim *sim) {
   sim->state = STATE_SWITCHOVER;
 }
 
+/* libvirt ends the mirror before the guest starts at the target: it is given what it is behind first. */
 static void hand_over(Sim *sim) {
+  double disk_s = sim->rate > 0 ? (double)sim->result->switchover_disk_bytes / sim->rate : 0;
   sim->state = STATE_HANDOVER;
-  sim->state_ends_us = sim->now_us + (int64_t)sim->host.fixed_downtime_ms * 1000 + sim->buffer_us;
+  sim->state_ends_us =
+      sim->now_us + (int64_t)sim->host.fixed_downtime_ms * 1000 + sim->buffer_us + (int64_t)(disk_s * 1e6);
 }
 
 static void to_post_copy(Sim *sim) {
@@ -393,8 +426,11 @@ int64_t sim_qemu_next_us(const Sim *sim) {
   if (rate <= 0)
     return NEVER;
   zero_us = sim->now_us + (int64_t)ceil(left / rate * 1e6);
-  if (sim->scenario->guest.zero_last && sim->zero > 0 && left > sim->zero)
-    zero_us = sim->now_us + (int64_t)ceil((left - sim->zero) / rate * 1e6); /* the rate changes there */
+  /* the rate changes where the zeroes begin or end */
+  if (sim->scenario->guest.zeroes == SIM_ZEROES_LAST && sim->zero > 0 && left > sim->zero)
+    zero_us = sim->now_us + (int64_t)ceil((left - sim->zero) / rate * 1e6);
+  if (sim->scenario->guest.zeroes == SIM_ZEROES_FIRST && sim->zero > 0 && left > sim->zero)
+    zero_us = sim->now_us + (int64_t)ceil(sim->zero / rate * 1e6);
   if (sim->state != STATE_PRE_COPY)
     return zero_us;
 

@@ -75,7 +75,7 @@ const SimScenario sim_scenarios[] = {
      .what = "the same, at the end of its memory",
      .guest = {.memory_bytes = 2048 * MIB,
                .zero_bytes = 1800 * MIB,
-               .zero_last = true,
+               .zeroes = SIM_ZEROES_LAST,
                .phases = {{0, {{64 * MIB, 20 * MIB}}}}},
      .link = {.bytes_per_s = MBIT(400), .latency_ms = 1}},
     {.group = "plain",
