@@ -110,7 +110,8 @@ typedef struct MigSample {
   uint64_t memory_bps_bytes_per_s; /* from libvirt: over the last 100 ms, jumpy */
   uint64_t disk_total_bytes;
   uint64_t disk_processed_bytes;
-  uint64_t disk_remaining_bytes; /* of a disk that is written to, never 0: its copy is kept up to date to the end */
+  uint64_t
+      disk_remaining_bytes; /* of a disk that is written to, never 0: its copy is kept up to date to the end */
   uint64_t disk_bps_bytes_per_s;
   uint64_t dirty_rate_bytes_per_s;
   uint64_t page_size_bytes;
@@ -118,9 +119,9 @@ typedef struct MigSample {
   uint64_t throttle_pct;
   uint64_t expected_downtime_ms;
   uint64_t post_copy_requests;
-  uint64_t guest_cpu_ms;          /* CPU time that the guest's vCPUs have used since they were created */
-  uint64_t guest_cpus;            /* 0: the times above and below are not known */
-  uint64_t busiest_cpu_ms;        /* from mig_vcpus_update(): of the busiest vCPU between any two readings */
-  uint64_t bandwidth_bytes_per_s; /* on the wire, memory and disks: smoothed by mig_bandwidth_update(); filled in by
+  uint64_t guest_cpus;     /* 0: the next is not known */
+  uint64_t busiest_cpu_ms; /* CPU time of whichever vCPU was the busiest: mig_vcpus_update() */
+  uint64_t
+      bandwidth_bytes_per_s; /* on the wire, memory and disks: smoothed by mig_bandwidth_update(); filled in by
                                      the reader */
 } MigSample;

@@ -254,7 +254,6 @@ static void read_sample(Sim *sim) {
                                                        : whole(sim->downtime_limit_ms);
   sample->post_copy_requests = whole(sim->requests);
   sample->guest_cpus = guest->vcpus ? guest->vcpus : 1;
-  sample->guest_cpu_ms = whole(sim->cpu_us / 1000.0 * (guest->busy_vcpus ? guest->busy_vcpus : 1));
   sample->busiest_cpu_ms = whole(sim->cpu_us / 1000.0);
 }
 

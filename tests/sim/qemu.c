@@ -22,8 +22,8 @@
  *  - The throttle at p % lets the guest run 10 ms and stops it for 10 ms × p/(100−p) (softmmu/cpu-throttle.c).
  *  - Post-copy begins at the next look, also in the first pass. Guest stopped, log read once more, device state sent, guest
  *    on at the target. Then the rest is sent in order, with the pages that the guest misses in between.
- * What the switchover takes: the dirty rest at the link's rate, what the socket's buffer still holds (QEMU counts it as
- * sent), and a fixed time for stop, device state and start.
+ * What the switchover takes: one more sync (ram_save_complete), the dirty rest at the link's rate, what the socket's buffer
+ * still holds (QEMU counts it as sent), what a mirror of disks is behind, and a fixed time for stop, device state and start.
  *
  * Post-copy (ram.c, ram_find_and_save_block: the scan goes on behind the page that was asked for): a cyclic writer that is
  * slower than the link finds its pages there before it needs them; a faster one goes at the link's pace, so waits
@@ -45,9 +45,9 @@
 #define SYNC_GIB_US      20.0 /* per GiB of memory: its bitmap is read and merged */
 #define THROTTLE_MS      10.0 /* softmmu/cpu-throttle.c: CPU_THROTTLE_TIMESLICE_NS */
 #define THROTTLE_MAX     99u
-#define POST_COPY_STOP_S 0.003 /* to send which pages are void */
+#define POST_COPY_STOP_S 0.003           /* to send which pages are void */
 #define MIRROR_US        INT64_C(100000) /* blockjob.c: BLOCK_JOB_SLICE_TIME */
-#define FIRST_FAULTS     2.5   /* lab: silences of 101 to 116 ms around a clock that stood for 43 to 47 */
+#define FIRST_FAULTS     2.5 /* lab: silences of 101 to 116 ms around a clock that stood for 43 to 47 */
 
 double sim_remaining(const Sim *sim) {
   double bytes = sim->rest + sim->zero;
@@ -162,20 +162,34 @@ static void drain(Sim *sim, double bytes) {
     sim->pending[i] *= keep;
 }
 
-/* The last whole window of 100 ms, when `rate` held from now until then. */
+/* The last whole window, when `rate` held from now until then. QEMU closes a window between two stretches of sending, so
+ * one that has a long sync in it is as long as that, and shows a slow link. */
+static int64_t window_end_us(const Sim *sim) {
+  int64_t end_us = sim->window_us + WINDOW_US;
+  return sim->busy_until_us > end_us ? sim->busy_until_us + LOOK_US : end_us;
+}
+
 static void advance_window(Sim *sim, int64_t to_us, double rate) {
-  int64_t whole;
-  if (sim->state != STATE_PRE_COPY || to_us < sim->window_us + WINDOW_US)
+  int64_t end_us = window_end_us(sim);
+  if (sim->state != STATE_PRE_COPY || to_us < end_us)
     return;
   double in_window = sim->transferred - sim->window_bytes;
-  int64_t first_end_us = sim->window_us + WINDOW_US;
-  double first =
-      in_window + (first_end_us > sim->now_us ? rate * (double)(first_end_us - sim->now_us) * 1e-6 : 0);
-  whole = (to_us - sim->window_us) / WINDOW_US;
-  sim->window_rate = whole > 1 ? rate : first / ((double)WINDOW_US * 1e-6);
+  if (end_us > sim->now_us)
+    in_window += rate * (double)(end_us - sim->now_us) * 1e-6;
+  int64_t whole = (to_us - end_us) / WINDOW_US;
+  sim->window_rate = whole > 0 ? rate : in_window / ((double)(end_us - sim->window_us) * 1e-6);
   /* what sim_advance() will have added at the window's end */
-  sim->window_us += whole * WINDOW_US;
+  sim->window_us = end_us + whole * WINDOW_US;
   sim->window_bytes = sim->transferred + rate * (double)(sim->window_us - sim->now_us) * 1e-6;
+}
+
+/* All is sent before the stretch is over. */
+static void end_window(Sim *sim) {
+  if (sim->now_us < sim->window_us + WINDOW_US)
+    return;
+  sim->window_rate = (sim->transferred - sim->window_bytes) / ((double)(sim->now_us - sim->window_us) * 1e-6);
+  sim->window_us = sim->now_us;
+  sim->window_bytes = sim->transferred;
 }
 
 /* What one missing page costs: the request's way, the buffer that is ahead of it, its own bytes. */
@@ -301,6 +315,10 @@ static double met_again(const Sim *sim, unsigned i, double dirty) {
   return larger(0, dirty + last - extent) * (left < last ? left / last : 1.0);
 }
 
+static int64_t sync_us(const Sim *sim) {
+  return SYNC_US + (int64_t)(SYNC_GIB_US * (double)sim->scenario->guest.memory_bytes / 0x1p30);
+}
+
 /* Reads the dirty log. */
 static void sync_log(Sim *sim) {
   for (unsigned i = 0; i < SIM_REGIONS; i++) {
@@ -322,8 +340,7 @@ static void sync_log(Sim *sim) {
     sim->period_dirty = 0;
   }
   sim->look_us = sim->now_us;
-  sim->busy_until_us =
-      sim->now_us + SYNC_US + (int64_t)(SYNC_GIB_US * (double)sim->scenario->guest.memory_bytes / 0x1p30);
+  sim->busy_until_us = sim->now_us + sync_us(sim);
 }
 
 static void begin_memory(Sim *sim) {
@@ -353,7 +370,7 @@ static void switch_over(Sim *sim) {
   result->switchover_bandwidth_bytes_per_s = (uint64_t)sim->window_rate;
   result->switchover_limit_ms = (uint64_t)sim->downtime_limit_ms;
   sim->stopped_us = sim->paused ? sim->paused_us : sim->now_us;
-  sim->busy_until_us = sim->now_us;
+  sim->busy_until_us = sim->now_us + sync_us(sim); /* once more, with the guest stopped */
   sim->buffer_us = (int64_t)(buffer_s(sim) * 1e6);
   sim->state = STATE_SWITCHOVER;
 }
@@ -370,7 +387,7 @@ static void to_post_copy(Sim *sim) {
   sim->stopped_us = sim->now_us;
   sync_log(sim);
   sim->state = STATE_TO_POST_COPY;
-  sim->state_ends_us = sim->now_us + (int64_t)sim->host.fixed_downtime_ms * 1000 +
+  sim->state_ends_us = sim->now_us + sync_us(sim) + (int64_t)sim->host.fixed_downtime_ms * 1000 +
                        (int64_t)((buffer_s(sim) + POST_COPY_STOP_S) * 1e6);
 }
 
@@ -445,7 +462,7 @@ int64_t sim_qemu_next_us(const Sim *sim) {
   look_us = sooner(look_us, zero_us);
   /* the threshold follows the bandwidth: unless that is steady, the next window's end changes it */
   if (fabs(sim->window_rate - rate * wire_per_byte(sim)) > 1.0)
-    look_us = sooner(look_us, sim->window_us + WINDOW_US);
+    look_us = sooner(look_us, window_end_us(sim));
   return look_us;
 }
 
@@ -460,6 +477,8 @@ static void begin_stream(Sim *sim) {
 
 /* migration_iteration_run() */
 static void look(Sim *sim) {
+  if (sim_remaining(sim) <= 0)
+    end_window(sim);
   if (sim_remaining(sim) > 0 && sim_remaining(sim) >= threshold(sim)) {
     /* not yet; a window's end or a limit that was lowered brought us here */
   } else {
