@@ -22,9 +22,8 @@ static unsigned busy_pct(const ZooGuest *guest) {
   return guest->busy_pct > 0 ? guest->busy_pct : (unsigned)(pct < 95 ? pct : 95);
 }
 
-static const SimZeroes zeroes[] = {[ZOO_LAST] = SIM_ZEROES_LAST,
-                                   [ZOO_FIRST] = SIM_ZEROES_FIRST,
-                                   [ZOO_SCATTERED] = SIM_ZEROES_SCATTERED};
+static const SimZeroes zeroes[] = {
+    [ZOO_LAST] = SIM_ZEROES_LAST, [ZOO_FIRST] = SIM_ZEROES_FIRST, [ZOO_SCATTERED] = SIM_ZEROES_SCATTERED};
 
 void zoo_sim_guest(const ZooGuest *guest, uint64_t begun_ms, SimGuest *ret_guest) {
   unsigned count = zoo_phase_count(guest), first = 0, n = 0;
