@@ -27,12 +27,12 @@ static gpointer migrate(gpointer data) {
 }
 
 /* Reads, decides, acts. */
-static void steer(const Move *move, MigMonitor *monitor, MigBandwidth *bandwidth) {
+static void steer(const Move *move, MigMonitor *monitor, MigBandwidth *bandwidth, MigVcpus *vcpus) {
   MigSample sample = {0};
   MigAction action;
   bool ok = true;
 
-  move->ops->job_stats(move->source, move->request.uuid, &sample, NULL);
+  move->ops->job_stats(move->source, move->request.uuid, vcpus, &sample, NULL);
   sample.now_ms = (uint64_t)g_get_monotonic_time() / 1000;
   if (sample.active)
     sample.bandwidth_bytes_per_s =
@@ -61,6 +61,7 @@ int main(int argc, char **argv) {
   MigPlan plan;
   MigMonitor monitor;
   MigBandwidth bandwidth = {0};
+  MigVcpus vcpus = {0};
   MigVerdict verdict = MIG_VERDICT_WAIT;
   uint64_t dirty_bytes_per_s;
   const char *why = NULL;
@@ -102,7 +103,7 @@ int main(int argc, char **argv) {
   mig_policy_set(&goals, MIG_POLICY_MAX_DOWNTIME_MS, MAX(plan.downtime_ms, 1), text, sizeof text);
   g_thread_unref(g_thread_new("migrate", migrate, &move));
   for (; !g_atomic_int_get(&move.over); g_usleep(250 * 1000))
-    steer(&move, &monitor, &bandwidth);
+    steer(&move, &monitor, &bandwidth, &vcpus);
 
   /* Where is it now? Both ends have to say: a call that failed does not prove that the guest stayed. */
   for (int looks = 0; looks < 60 && verdict == MIG_VERDICT_WAIT; looks++, g_usleep(500 * 1000)) {

@@ -231,8 +231,9 @@ static bool watched_write_profile(MigConn *conn, const char *uuid, const MigProf
   WATCHED(bool, CALL_WRITE_PROFILE, uuid, 0, write_profile, uuid, profile, error);
 }
 
-static bool watched_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error) {
-  WATCHED(bool, CALL_JOB_STATS, uuid, 0, job_stats, uuid, ret_sample, error);
+static bool watched_job_stats(MigConn *conn, const char *uuid, MigVcpus *vcpus, MigSample *ret_sample,
+                              GError **error) {
+  WATCHED(bool, CALL_JOB_STATS, uuid, 0, job_stats, uuid, vcpus, ret_sample, error);
 }
 
 static bool watched_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error) {

@@ -17,11 +17,12 @@ static void post_sample(Worker *worker, const MigSample *sample, GError *error) 
     g_clear_error(&error);
 }
 
-static void read_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, GError **error) {
+static void read_sample(Worker *worker, MigConn *conn, MigBandwidth *bandwidth, MigVcpus *vcpus,
+                        GError **error) {
   MigSample sample = {0};
   bool ok;
 
-  ok = worker->driver->ops->job_stats(conn, worker->domain_uuid, &sample, error);
+  ok = worker->driver->ops->job_stats(conn, worker->domain_uuid, vcpus, &sample, error);
   if (!ok)
     sample = (MigSample){0};
   /* Someone else's migration does not count. */
@@ -47,6 +48,7 @@ static bool wait_until(Worker *worker, uint64_t due_ms) {
 
 void worker_count(Worker *worker) {
   MigBandwidth bandwidth = {0};
+  MigVcpus vcpus = {0};
   uint64_t due_ms = 0;
 
   while (!wait_until(worker, due_ms)) {
@@ -55,7 +57,7 @@ void worker_count(Worker *worker) {
         hypervisor_acquire(worker->hypervisor, MIN(worker->connect_timeout_ms, ACQUIRE_MS), &error);
 
     if (conn) {
-      read_sample(worker, conn->conn, &bandwidth, &error);
+      read_sample(worker, conn->conn, &bandwidth, &vcpus, &error);
       hypervisor_release(conn, error);
     } else {
       post_sample(worker, &(MigSample){.now_ms = clock_now_ms()}, g_steal_pointer(&error));

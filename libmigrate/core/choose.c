@@ -2,7 +2,9 @@
 /* The monitor's choice of a way. */
 #include "libmigrate/core/choose.h"
 
+#include "libmigrate/core/forecast-private.h"
 #include "libmigrate/core/message.h"
+#include "libmigrate/core/patience.h"
 #include "libmigrate/core/throttle.h"
 
 #include <math.h>
@@ -18,29 +20,21 @@
  *   auto_converge  enabled at the start. A new throttle starts a new curve, and the limit is set to the goal
  *   pause          the downtime limit is raised to what the pause will take, within max_pause_ms: QEMU stops the guest
  *                  after the first pass that fits, so a wrong forecast makes it late and never too long
- *   post_copy      only while data is moving
- *   none           the migration is aborted with NOT_CONVERGING, as soon as two passes have confirmed it
+ *   post_copy      only where pre-copy is not open, while data is moving, and not in the first pass unless it would be late then
+ *   none           when two passes have confirmed it, QEMU may stop the guest at any pass that fits the goal; if none comes,
+ *                  the migration is aborted with NOT_CONVERGING
  *
  * max_throttle_pct rules out whatever would outlast QEMU's next step, if that step is above it (throttle.c).
  *
- * A guest that was seen to change may change again: it gets CHANGING_PATIENCE_MS after the last change before it is called
- * hopeless. A change shows in the curve. Since the curve gets only one point per pass, and passes are long, it also shows in
- * how busy the guest's CPUs are: a guest that works in bursts has calm seconds, in which it dirties little. */
+ * Three rates are kept apart. What is on the wire, which is reported and limited. How fast the stream goes through memory now,
+ * pages of zeroes and all, which says when the first pass ends. And how fast it goes through what the guest has written
+ * to, by which everything after that is reckoned.
+ *
+ * A guest that was seen to change may change again: patience.c. A change shows in the curve. Since the curve gets only one
+ * point per pass, and passes are long, it also shows in how busy the busiest vCPU is: a guest that works in bursts has calm
+ * seconds, in which it dirties little. */
 
 #define LOOK_EVERY_MS 1000
-/* How many passes must have been seen to start before a migration is called hopeless: the third one has started. */
-#define CONFIRM_PASSES       2
-#define CHANGING_PATIENCE_MS 60000
-/* A dirty rate of up to this share of the bandwidth is near it: probes and pass sizes are accurate within 10 %. */
-#define NEAR_LINK 1.25
-/* Share of the deadline after which a pause is no longer postponed. */
-#define DEADLINE_SHARE 0.5
-/* A pass gains if it is smaller than the previous one by this share. */
-#define GAIN 0.005
-/* A floor of this many times the goal is far from it. */
-#define FAR 4.0
-/* See is_stale(). monitor.c counts only up to its own limit. */
-#define NEAR_STALE_PASSES 3
 /* A limit that is off by less than this is left alone. */
 #define LIMIT_SLACK 0.25
 /* The limit is set once the end is this near. */
@@ -65,23 +59,49 @@
  * this. */
 #define HEALTHY_SHARE 0.7
 
-/* Smoothed, but not above a limit that was set since. */
-static double bandwidth_of(const MigMonitor *monitor) {
-  double bandwidth = (double)monitor->last.bandwidth_bytes_per_s;
-  uint64_t limit = mig_monitor_limit_bytes_per_s(monitor);
-  return limit > 0 && bandwidth > (double)limit ? (double)limit : bandwidth;
+double choose_bandwidth(const MigMonitor *monitor) {
+  double known = (double)monitor->link_bytes_per_s, limit = (double)mig_monitor_limit_bytes_per_s(monitor);
+  double bandwidth = monitor->pace.written.bytes_per_s;
+  if (!monitor->pace.written.have_rate) {
+    bandwidth = monitor->pace.all.have_rate ? monitor->pace.all.bytes_per_s
+                                            : (double)monitor->last.bandwidth_bytes_per_s;
+    bandwidth = known > 0 && bandwidth > known ? known : bandwidth;
+  }
+  /* Not above a limit that was set since. */
+  return limit > 0 && bandwidth > limit ? limit : bandwidth;
+}
+
+uint64_t choose_dirtied_in_pass(const MigMonitor *monitor) {
+  double bandwidth = choose_bandwidth(monitor);
+  double pass_s = bandwidth > 0 ? (double)monitor->pass_bytes / bandwidth : 0;
+  double bytes = mig_dirty_curve_lower(&monitor->curve, pass_s);
+  return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+/* Of the current pass: the first one goes on as it goes now. */
+static double rest_s_of(const MigMonitor *monitor) {
+  const MigSample *last = &monitor->last;
+  double all = monitor->pace.all.bytes_per_s, bandwidth = choose_bandwidth(monitor);
+  double rate = last->iteration <= 1 && all > bandwidth ? all : bandwidth;
+  return rate > 0 ? (double)last->memory_remaining_bytes / rate : 0;
 }
 
 static MigStanding standing_of(const MigMonitor *monitor) {
   const MigSample *last = &monitor->last;
   uint64_t deadline_ms = mig_monitor_deadline_ms(monitor);
+  double bandwidth = choose_bandwidth(monitor), rest_s = rest_s_of(monitor);
   return (MigStanding){
       .memory_bytes = (double)last->memory_total_bytes,
       .remaining_bytes = (double)last->memory_remaining_bytes,
       .pass_bytes = (double)monitor->pass_bytes,
+      .pass_wire_bytes =
+          (double)since(last->memory_processed_bytes, monitor->pass_processed) + rest_s * bandwidth,
+      .rest_s = rest_s,
+      .disk_s = bandwidth > 0 ? (double)monitor->disk_owed_bytes / bandwidth : 0,
+      .sync_s = forecast_sync_s((double)last->memory_total_bytes),
       .pass_s = (double)since(last->now_ms, monitor->pass_start_ms) / 1000.0,
       .first_pass = last->iteration <= 1,
-      .bandwidth_bytes_per_s = bandwidth_of(monitor),
+      .bandwidth_bytes_per_s = bandwidth,
       .elapsed_s = (double)since(last->now_ms, monitor->start_ms) / 1000.0,
       .deadline_s = deadline_ms == UINT64_MAX ? 0 : (double)since(deadline_ms, monitor->start_ms) / 1000.0,
       .throttle_pct = (unsigned)last->throttle_pct,
@@ -99,7 +119,7 @@ static bool flows(const MigMonitor *monitor) {
 
 /* Data has flowed as before up to the last reading: a failing link shows there first. */
 static bool is_link_healthy(const MigMonitor *monitor) {
-  return flows(monitor) && monitor->recent_bytes_per_s >= HEALTHY_SHARE * bandwidth_of(monitor);
+  return flows(monitor) && monitor->recent_bytes_per_s >= HEALTHY_SHARE * choose_bandwidth(monitor);
 }
 
 static void follow(MigMonitor *monitor, MigWay way) {
@@ -141,63 +161,55 @@ static bool set_limit(MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms
   return true;
 }
 
+/* What a goal leaves for memory. */
+uint64_t choose_goal_limit_ms(const MigMonitor *monitor, MigPolicyKey key) {
+  MigStanding standing = standing_of(monitor);
+  double limit_s = forecast_limit_s(&monitor->policy, key, &standing);
+  return limit_s > 0.001 ? (uint64_t)(limit_s * 1000.0 + 0.5) : 1;
+}
+
+static bool is_overdue(const MigMonitor *monitor) {
+  return since(monitor->last.iteration, monitor->limit_iteration) > OVERDUE_PASSES;
+}
+
 /* The limit to finish by pre-copy. It only rises: a lower one would at best save what drowns in the switchover, and
  * at worst chase the guest for ever. It is doubled when the expected end is overdue. */
 static uint64_t pre_copy_limit_ms(const MigMonitor *monitor) {
   const MigWayForecast *way = &monitor->forecast.ways[MIG_WAY_PRE_COPY];
-  uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS));
+  uint64_t goal_ms = choose_goal_limit_ms(monitor, MIG_POLICY_MAX_DOWNTIME_MS);
   uint64_t limit_ms = limit_ms_of(way, goal_ms), now_ms = monitor->downtime_ms;
-  if (since(monitor->last.iteration, monitor->limit_iteration) > OVERDUE_PASSES && 2 * now_ms > limit_ms)
+  if (is_overdue(monitor) && 2 * now_ms > limit_ms)
     limit_ms = 2 * now_ms < goal_ms ? 2 * now_ms : goal_ms;
   return limit_ms > now_ms ? limit_ms : now_ms;
 }
 
+/* Waiting for a shorter pause gains nothing: QEMU may stop the guest as soon as it fits the goal. */
+static bool take_goal(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
+  uint64_t goal_ms = choose_goal_limit_ms(monitor, MIG_POLICY_MAX_DOWNTIME_MS);
+  if (!pass_began || monitor->way != MIG_WAY_PRE_COPY || goal_ms <= monitor->downtime_ms ||
+      was_limit_refused(monitor))
+    return false;
+  message_waits(monitor, goal_ms, ret_action->message, sizeof(ret_action->message));
+  ask_for_limit(monitor, MIG_ACTION_SET_DOWNTIME, goal_ms, ret_action);
+  return true;
+}
+
 static bool take_pre_copy(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
-  if (monitor->way == MIG_WAY_PAUSE)
-    return false; /* its limit does no harm to a guest that needs less */
+  /* The limit of a pause does no harm to a guest that needs less. */
+  if (monitor->way == MIG_WAY_PAUSE &&
+      monitor->downtime_ms >= choose_goal_limit_ms(monitor, MIG_POLICY_MAX_DOWNTIME_MS))
+    return false;
   if (monitor->way != MIG_WAY_PRE_COPY)
     follow(monitor, MIG_WAY_PRE_COPY);
   if (monitor->last.memory_remaining_bytes == 0)
     return false; /* it is switching over */
-  /* Nothing new is known in the middle of a pass; and an end many passes away is too uncertain. */
-  return pass_began && monitor->forecast.ways[MIG_WAY_PRE_COPY].passes <= NEAR_PASSES &&
-         set_limit(monitor, MIG_ACTION_SET_DOWNTIME, pre_copy_limit_ms(monitor), ret_action);
-}
-
-static bool works_in_bursts(const MigGuestLoad *load) {
-  return load->seen && load->least_share + CHOOSE_LOAD_NOISE < CHOOSE_CALM_SHARE * load->most_share;
-}
-
-/* The guest changed its behaviour not long ago, and may again. */
-static bool may_change(const MigMonitor *monitor) {
-  uint64_t now_ms = monitor->last.now_ms;
-  return (monitor->curve.changes > 0 && since(now_ms, monitor->changed_ms) < CHANGING_PATIENCE_MS) ||
-         (works_in_bursts(&monitor->load) && since(now_ms, monitor->load.calm_ms) < CHANGING_PATIENCE_MS);
-}
-
-/* However little: passes that shrink may get small enough in time. */
-static bool gains(const MigMonitor *monitor) {
-  return (double)monitor->pass_bytes < (1 - GAIN) * (double)monitor->prior_pass_bytes;
-}
-
-/* It dirties about as much as the link carries: an error of a few percent decides whether it converges. */
-static bool is_near_link(const MigMonitor *monitor) {
-  return mig_dirty_curve_lower(&monitor->curve, 1.0) < NEAR_LINK * bandwidth_of(monitor);
-}
-
-/* A guest that works in bursts may soon be calm, and one near the link's bandwidth may converge against the forecast:
- * neither needs a pause then. Wait for that as long as the pause is worth, and never until the deadline is near. */
-static bool may_do_without(MigMonitor *monitor, const MigWayForecast *pause) {
-  uint64_t now_ms = monitor->last.now_ms, deadline_ms = mig_monitor_deadline_ms(monitor);
-  bool may_converge = is_near_link(monitor) && (monitor->passes_seen < CONFIRM_PASSES || gains(monitor));
-  if (!may_change(monitor) && !may_converge)
-    return false;
-  if (monitor->pause_wanted_ms == 0)
-    monitor->pause_wanted_ms = now_ms;
-  if ((double)since(now_ms, monitor->pause_wanted_ms) >= MIG_PAUSE_WEIGHT * pause->pause_s * 1000.0)
-    return false;
-  return deadline_ms == UINT64_MAX ||
-         pause->total_s * 1000.0 <= DEADLINE_SHARE * (double)since(deadline_ms, monitor->start_ms);
+  if (patience_deadline_is_near(monitor))
+    return take_goal(monitor, pass_began, ret_action);
+  /* Nothing new is known in the middle of a pass; and an end many passes away is too uncertain, unless passes that should
+   * have become shorter did not. */
+  if (monitor->forecast.ways[MIG_WAY_PRE_COPY].passes > NEAR_PASSES)
+    return is_overdue(monitor) && patience_is_stuck(monitor) && take_goal(monitor, pass_began, ret_action);
+  return pass_began && set_limit(monitor, MIG_ACTION_SET_DOWNTIME, pre_copy_limit_ms(monitor), ret_action);
 }
 
 /* QEMU throttles a guest that twice dirties more than half of what was sent. */
@@ -212,7 +224,7 @@ static bool should_have_throttled(const MigMonitor *monitor) {
  * it, and must not be stopped for longer than any other guest. If QEMU should have throttled and did not, the way
  * counts as refused. */
 static bool take_auto_converge(MigMonitor *monitor, MigAction *ret_action) {
-  uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS));
+  uint64_t goal_ms = choose_goal_limit_ms(monitor, MIG_POLICY_MAX_DOWNTIME_MS);
   if (monitor->way != MIG_WAY_AUTO_CONVERGE)
     follow(monitor, MIG_WAY_AUTO_CONVERGE);
   if (should_have_throttled(monitor)) {
@@ -225,13 +237,13 @@ static bool take_auto_converge(MigMonitor *monitor, MigAction *ret_action) {
 }
 
 static bool take_pause(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
-  uint64_t goal_ms = mig_downtime_limit_ms(mig_policy_get(&monitor->policy, MIG_POLICY_MAX_PAUSE_MS));
+  uint64_t goal_ms = choose_goal_limit_ms(monitor, MIG_POLICY_MAX_PAUSE_MS);
   const MigWayForecast *way = &monitor->forecast.ways[MIG_WAY_PAUSE];
   uint64_t limit_ms = limit_ms_of(way, goal_ms);
   bool now = throttle_is_imminent(monitor);
   if ((!pass_began && !now) || (monitor->way == MIG_WAY_PAUSE && limit_ms <= monitor->downtime_ms))
     return false;
-  if (monitor->way != MIG_WAY_PAUSE && !now && may_do_without(monitor, way))
+  if (monitor->way != MIG_WAY_PAUSE && !now && patience_before_pause(monitor, way))
     return false;
   if (!set_limit(monitor, MIG_ACTION_PAUSE, limit_ms, ret_action))
     return false;
@@ -239,7 +251,7 @@ static bool take_pause(MigMonitor *monitor, bool pass_began, MigAction *ret_acti
   return true;
 }
 
-static bool take_post_copy(MigMonitor *monitor, MigAction *ret_action) {
+static bool take_post_copy(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
   if (monitor->way == MIG_WAY_POST_COPY) {
     if (since(monitor->last.now_ms, monitor->way_since_ms) >= POST_COPY_RUNG_MS)
       mig_monitor_note_refused(monitor, MIG_ACTION_START_POST_COPY);
@@ -247,6 +259,8 @@ static bool take_post_copy(MigMonitor *monitor, MigAction *ret_action) {
   }
   if (!is_link_healthy(monitor))
     return false;
+  if (patience_before_post_copy(monitor))
+    return patience_is_stuck(monitor) && take_goal(monitor, pass_began, ret_action);
   message_way(monitor, MIG_ACTION_START_POST_COPY, 0, ret_action->message, sizeof(ret_action->message));
   ret_action->kind = MIG_ACTION_START_POST_COPY;
   follow(monitor, MIG_WAY_POST_COPY);
@@ -255,27 +269,17 @@ static bool take_post_copy(MigMonitor *monitor, MigAction *ret_action) {
 
 /* Auto-converge is enabled, and QEMU may yet throttle, or throttle further. */
 static bool throttle_may_help(const MigMonitor *monitor) {
-  if (!monitor->open.auto_converge || throttle_is_last(monitor))
+  if (!monitor->open.auto_converge || monitor->open.throttle_useless || throttle_is_last(monitor))
     return false;
   if (monitor->last.throttle_pct == 0)
     return monitor->last.iteration < THROTTLE_BY_PASS;
   return throttle_next_pct(monitor) > monitor->last.throttle_pct;
 }
 
-/* So far above the goal that a few percent per pass cannot matter. */
-static bool is_far(const MigMonitor *monitor) {
-  double goal_s = (double)mig_policy_get(&monitor->policy, MIG_POLICY_MAX_DOWNTIME_MS) / 1000.0;
-  return monitor->forecast.floor_s > FAR * goal_s;
-}
-
-/* Near its goal, a guest gets some more passes to gain something worthwhile. */
-static bool is_stale(const MigMonitor *monitor) {
-  return !gains(monitor) && (is_far(monitor) || monitor->stale_passes >= NEAR_STALE_PASSES);
-}
-
 static bool is_hopeless(const MigMonitor *monitor) {
-  return monitor->passes_seen >= CONFIRM_PASSES && is_stale(monitor) && !throttle_may_help(monitor) &&
-         flows(monitor) && !may_change(monitor);
+  bool worth = monitor->last.now_ms < monitor->worth_until_ms && !patience_deadline_is_near(monitor);
+  return patience_is_stuck(monitor) && !worth && !patience_is_at_goal(monitor) &&
+         !throttle_may_help(monitor) && flows(monitor) && !patience_may_change(monitor);
 }
 
 static bool give_up(MigMonitor *monitor, MigAction *ret_action) {
@@ -288,7 +292,7 @@ static bool give_up(MigMonitor *monitor, MigAction *ret_action) {
 
 static bool time_to_look(const MigMonitor *monitor, bool pass_began) {
   const MigSample *last = &monitor->last;
-  if (monitor->flow_begin_ms == 0 || last->disk_remaining_bytes > 0)
+  if (monitor->flow_begin_ms == 0)
     return false;
   if (since(last->now_ms, monitor->flow_begin_ms) < CHOOSE_SETTLE_MS)
     return false;
@@ -319,7 +323,7 @@ static bool keep_goal(MigMonitor *monitor, MigAction *ret_action) {
 static bool may_be_switching(MigMonitor *monitor) {
   uint64_t room_ms = monitor->downtime_ms + SWITCHING_MS, now_ms = monitor->last.now_ms;
   bool fits = (double)monitor->last.memory_remaining_bytes * 1000.0 <=
-              (double)monitor->downtime_ms * bandwidth_of(monitor);
+              (double)monitor->downtime_ms * choose_bandwidth(monitor);
   if (!fits || (since(now_ms, monitor->pass_start_ms) >= room_ms &&
                 since(now_ms, monitor->limit_asked_ms) >= room_ms)) {
     monitor->switching_iteration = 0;
@@ -378,13 +382,14 @@ bool choose_way(MigMonitor *monitor, bool pass_began, MigAction *ret_action) {
   case MIG_WAY_PAUSE:
     return take_pause(monitor, pass_began, ret_action);
   case MIG_WAY_POST_COPY:
-    return take_post_copy(monitor, ret_action);
+    return take_post_copy(monitor, pass_began, ret_action);
   case MIG_WAY_COUNT:
     break;
   }
   /* At the last permitted throttle there is no second pass: QEMU would throttle further. */
-  return (throttle_is_imminent(monitor) || (pass_began && is_hopeless(monitor))) &&
-         give_up(monitor, ret_action);
+  if (throttle_is_imminent(monitor) || (pass_began && is_hopeless(monitor)))
+    return give_up(monitor, ret_action);
+  return patience_is_stuck(monitor) && take_goal(monitor, pass_began, ret_action);
 }
 
 void mig_monitor_note_taken(MigMonitor *monitor, MigActionKind kind) {

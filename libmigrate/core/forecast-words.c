@@ -22,7 +22,8 @@ static const char *const bar_names[] = {
     [MIG_WAY_NEVER_ENDS] = "would not converge",
     [MIG_WAY_PAUSE_TOO_LONG] = "pause too long",
     [MIG_WAY_TOO_LATE] = "would miss the deadline",
-    [MIG_WAY_CAPPED] = "max_throttle_pct too low",
+    [MIG_WAY_CAPPED] = "permitted throttle too low",
+    [MIG_WAY_USELESS] = "throttling does not slow it",
     [MIG_WAY_UNKNOWN] = "not known yet",
 };
 TABLE_COVERS(bar_names, MIG_WAY_BAR_COUNT);

@@ -40,6 +40,9 @@
  * since the walk ends at the floor. With less, a guest near the link's bandwidth was stopped for twice as long as by
  * peers that only wait. */
 #define NEARLY_FREE 0.10
+/* Reading the dirty log, between two passes and at the switchover, per GiB of memory. For terabytes it takes longer than
+ * a short pass, and QEMU, which measures the link meanwhile, takes it for slow and does not switch over. */
+#define SYNC_S_PER_GIB 20e-6
 /* A shorter pause is not worth a pass: it drowns in the switchover. */
 #define WORTHLESS_S 0.012
 /* A pass that shrinks by less than this has reached the floor. */
@@ -70,6 +73,7 @@ typedef struct Walk {
   double bandwidth;
   double speed;  /* of the guest: 1 − throttle */
   double memory; /* upper bound */
+  double sync_s; /* between two passes */
   double at_s;   /* end of the pass, from now */
   double bytes;  /* dirty then */
   double sent;   /* from now until then */
@@ -81,6 +85,19 @@ static double dirtied(const Walk *walk, double s) {
   return bytes < walk->memory ? bytes : walk->memory;
 }
 
+double forecast_sync_s(double memory_bytes) {
+  return SYNC_S_PER_GIB * memory_bytes / (double)MIG_GIB_BYTES;
+}
+
+static double rest_s(const MigStanding *standing) {
+  return standing->rest_s > 0 ? standing->rest_s
+                              : standing->remaining_bytes / standing->bandwidth_bytes_per_s;
+}
+
+static double pass_wire(const MigStanding *standing) {
+  return standing->pass_wire_bytes > 0 ? standing->pass_wire_bytes : standing->pass_bytes;
+}
+
 /* To the end of the current pass. */
 static Walk walk_start(const MigDirtyCurve *curve, const MigStanding *standing, double speed) {
   Walk walk = {
@@ -88,8 +105,9 @@ static Walk walk_start(const MigDirtyCurve *curve, const MigStanding *standing, 
       .bandwidth = standing->bandwidth_bytes_per_s,
       .speed = speed,
       .memory = standing->memory_bytes,
+      .sync_s = standing->sync_s,
   };
-  walk.at_s = standing->remaining_bytes / walk.bandwidth;
+  walk.at_s = rest_s(standing);
   walk.sent = standing->remaining_bytes;
   walk.bytes = dirtied(&walk, standing->pass_s + walk.at_s);
   walk.passes = 1;
@@ -97,7 +115,7 @@ static Walk walk_start(const MigDirtyCurve *curve, const MigStanding *standing, 
 }
 
 static void walk_pass(Walk *walk) {
-  double s = walk->bytes / walk->bandwidth;
+  double s = walk->bytes / walk->bandwidth + walk->sync_s;
   walk->sent += walk->bytes;
   walk->at_s += s;
   walk->bytes = dirtied(walk, s);
@@ -114,12 +132,13 @@ static bool at_floor(const Walk *walk) {
   return next.bytes >= FLOOR_RATIO * walk->bytes;
 }
 
+/* Once more, QEMU reads the dirty log with the guest stopped. */
 static double switch_s(const MigStanding *standing) {
-  return standing->switch_s > 0 ? standing->switch_s : SWITCH_S;
+  return (standing->switch_s > 0 ? standing->switch_s : SWITCH_S) + standing->sync_s;
 }
 
 static MigWayForecast end_at(const Walk *walk, const MigStanding *standing) {
-  double silence_s = pause_of(walk) + switch_s(standing);
+  double silence_s = pause_of(walk) + standing->disk_s + switch_s(standing);
   return (MigWayForecast){
       .bar = MIG_WAY_OPEN,
       .total_s = standing->elapsed_s + walk->at_s + silence_s,
@@ -152,7 +171,7 @@ static MigWayForecast choose_pass(const Walk *first, const MigStanding *standing
   double limit_s = best.total_s * (1 + NEARLY_FREE);
   double previous_s = pause_of(first);
   Walk walk = *first;
-  while (walk.passes < PASSES_MAX && pause_of(&walk) > WORTHLESS_S && !at_floor(&walk)) {
+  while (walk.passes < PASSES_MAX && pause_of(&walk) > fmax(WORTHLESS_S, walk.sync_s) && !at_floor(&walk)) {
     walk_pass(&walk);
     MigWayForecast end = end_at(&walk, standing);
     if (end.total_s > limit_s || is_late(&end, standing))
@@ -173,9 +192,11 @@ uint64_t mig_downtime_limit_ms(uint64_t goal_ms) {
   return goal_ms > 2 * margin_ms ? goal_ms - margin_ms : (goal_ms + 1) / 2;
 }
 
-/* The part of a goal that is left for sending memory. */
-static double limit_s_of(const MigPolicy *policy, MigPolicyKey key) {
-  return (double)mig_downtime_limit_ms(mig_policy_get(policy, key)) / 1000.0;
+/* The part of a goal that is left for sending memory: it also has to do for what the disks' copy is behind, and for the
+ * dirty log. */
+double forecast_limit_s(const MigPolicy *policy, MigPolicyKey key, const MigStanding *standing) {
+  return (double)mig_downtime_limit_ms(mig_policy_get(policy, key)) / 1000.0 - standing->disk_s -
+         standing->sync_s;
 }
 
 static MigWayBar bar_for(const MigWayForecast *way, const MigStanding *standing, double limit_s) {
@@ -187,7 +208,7 @@ static MigWayBar bar_for(const MigWayForecast *way, const MigStanding *standing,
 static void set_error(MigWayForecast *way, const MigDirtyCurve *curve, const MigStanding *standing) {
   /* The gap between the bounds of f at the next pass, as time on the link; plus 5 % of what is still to be sent, for
    * the link itself. */
-  double s = standing->remaining_bytes / standing->bandwidth_bytes_per_s + standing->pass_s;
+  double s = rest_s(standing) + standing->pass_s;
   double gap = mig_dirty_curve_upper(curve, s) - mig_dirty_curve_lower(curve, s);
   if (!isfinite(gap) || gap > standing->memory_bytes)
     gap = standing->memory_bytes;
@@ -196,14 +217,15 @@ static void set_error(MigWayForecast *way, const MigDirtyCurve *curve, const Mig
 
 static MigWayForecast forecast_pre_copy(const MigDirtyCurve *curve, const MigStanding *standing,
                                         const MigPolicy *policy, double *ret_floor_s) {
-  double limit_s = limit_s_of(policy, MIG_POLICY_MAX_DOWNTIME_MS);
+  double limit_s = forecast_limit_s(policy, MIG_POLICY_MAX_DOWNTIME_MS, standing);
   Walk walk = walk_start(curve, standing, 1.0);
   Walk floor = walk;
   walk_until(&floor, 0.001);
   *ret_floor_s = pause_of(&floor);
   if (!walk_until(&walk, limit_s)) {
     MigWayForecast never = end_at(&walk, standing);
-    never.bar = MIG_WAY_NEVER_ENDS;
+    never.bar = *ret_floor_s <= limit_s + standing->disk_s + walk.sync_s ? MIG_WAY_PAUSE_TOO_LONG
+                                                                         : MIG_WAY_NEVER_ENDS;
     return never;
   }
   /* A throttled guest gains most if it ends soon. */
@@ -211,12 +233,12 @@ static MigWayForecast forecast_pre_copy(const MigDirtyCurve *curve, const MigSta
   if (standing->throttle_pct > 0)
     way.downtime_s = limit_s;
   way.bar = bar_for(&way, standing, fmax(limit_s, WORTHLESS_S));
+  way.downtime_s += walk.sync_s;
   return way;
 }
 
-/* How fast a throttled guest runs: one that is mostly idle is not slowed down until it gets less CPU than it uses. */
-static double speed_at(const MigStanding *standing, unsigned throttle_pct) {
-  double share = standing->cpu_share > 0 && standing->cpu_share < 1 ? standing->cpu_share : 1.0;
+double forecast_speed(double cpu_share, unsigned throttle_pct) {
+  double share = cpu_share > 0 && cpu_share < 1 ? cpu_share : 1.0;
   double left = (100.0 - throttle_pct) / 100.0 / share;
   return left < 1 ? left : 1;
 }
@@ -224,6 +246,14 @@ static double speed_at(const MigStanding *standing, unsigned throttle_pct) {
 /* QEMU throttles by letting each vCPU run for 10 ms and then stopping it for as long as the percentage requires. */
 double forecast_stall_s(unsigned throttle_pct) {
   return throttle_pct < 100 ? 0.010 * throttle_pct / (100.0 - throttle_pct) : INFINITY;
+}
+
+unsigned mig_throttle_cap_pct(const MigPolicy *policy) {
+  double goal_s = (double)mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS) / 1000.0;
+  unsigned pct = (unsigned)mig_policy_get(policy, MIG_POLICY_MAX_THROTTLE_PCT);
+  while (pct > 0 && forecast_stall_s(pct) > goal_s)
+    pct--;
+  return pct;
 }
 
 /* Includes the strongest permitted throttle. */
@@ -269,16 +299,17 @@ static bool steps_within(Walk walk, double sent, unsigned high, double period_s,
  * it goes. */
 static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const MigStanding *standing,
                                              const MigPolicy *policy, const MigWayForecast *pre_copy) {
-  double limit_s = limit_s_of(policy, MIG_POLICY_MAX_DOWNTIME_MS);
-  unsigned max_pct = (unsigned)mig_policy_get(policy, MIG_POLICY_MAX_THROTTLE_PCT);
+  double limit_s = forecast_limit_s(policy, MIG_POLICY_MAX_DOWNTIME_MS, standing);
+  unsigned max_pct = mig_throttle_cap_pct(policy);
   MigWayForecast last = {.bar = MIG_WAY_NEVER_ENDS};
   Walk before = walk_start(curve, standing, 1.0);
-  if (standing->throttle_pct == 0 && !walk_to_throttle(&before, standing->pass_bytes))
+  if (standing->throttle_pct == 0 && !walk_to_throttle(&before, pass_wire(standing)))
     return *pre_copy; /* QEMU would leave the guest alone, so it goes like pre-copy */
   unsigned first_pct = standing->throttle_pct > 0 ? standing->throttle_pct : LEAST_THROTTLE_PCT;
   for (unsigned pct = first_pct; pct <= max_pct; pct = next_throttle(pct, max_pct)) {
     Walk walk = before;
-    walk.speed = speed_at(standing, pct) / speed_at(standing, standing->throttle_pct);
+    walk.speed = forecast_speed(standing->cpu_share, pct) /
+                 forecast_speed(standing->cpu_share, standing->throttle_pct);
     Walk next = walk;
     walk_pass(&next);
     if (!walk_until(&walk, limit_s))
@@ -315,7 +346,7 @@ static MigWayForecast forecast_pause_now(const MigDirtyCurve *curve, const MigSt
 
 static MigWayForecast forecast_pause(const MigDirtyCurve *curve, const MigStanding *standing,
                                      const MigPolicy *policy) {
-  double limit_s = limit_s_of(policy, MIG_POLICY_MAX_PAUSE_MS);
+  double limit_s = forecast_limit_s(policy, MIG_POLICY_MAX_PAUSE_MS, standing);
   if (standing->last_throttle && standing->high_passes > 0)
     return forecast_pause_now(curve, standing, limit_s);
   Walk walk = walk_start(curve, standing, 1.0);
@@ -325,6 +356,7 @@ static MigWayForecast forecast_pause(const MigDirtyCurve *curve, const MigStandi
    * the limit becomes the pause. */
   way.downtime_s = fmin(way.downtime_s * 1.04 + 0.005, fmax(limit_s, way.downtime_s));
   way.bar = fits ? bar_for(&way, standing, limit_s) : MIG_WAY_PAUSE_TOO_LONG;
+  way.downtime_s += walk.sync_s;
   return way;
 }
 
@@ -336,7 +368,7 @@ static MigWayForecast forecast_post_copy(const MigDirtyCurve *curve, const MigSt
   if (standing->first_pass && standing->memory_bytes > 0)
     again *= sent / standing->memory_bytes;
   double bytes = fmin(standing->remaining_bytes + again, standing->memory_bytes);
-  double s = bytes / standing->bandwidth_bytes_per_s;
+  double s = rest_s(standing) + (bytes - standing->remaining_bytes) / standing->bandwidth_bytes_per_s;
   double pressure = dirtied(&now, 1.0) / standing->bandwidth_bytes_per_s;
   double loss = POST_COPY_LOSS * fmin(1.0, pressure * pressure);
   MigWayForecast way = {
@@ -367,7 +399,7 @@ static void apply_cap(MigForecast *forecast, const MigDirtyCurve *curve, const M
   for (int way = 0; standing->last_throttle && way < MIG_WAY_COUNT; way++) {
     MigWayForecast *w = &forecast->ways[way];
     if (way != MIG_WAY_POST_COPY && w->bar == MIG_WAY_OPEN &&
-        steps_within(walk, standing->pass_bytes, standing->high_passes, standing->counted_s, w->passes))
+        steps_within(walk, pass_wire(standing), standing->high_passes, standing->counted_s, w->passes))
       w->bar = MIG_WAY_CAPPED;
   }
 }
@@ -379,6 +411,8 @@ static void apply_permissions(MigForecast *forecast, const MigPolicy *policy, co
     ways[MIG_WAY_AUTO_CONVERGE].bar = MIG_WAY_NOT_PERMITTED;
   else if (!open->auto_converge)
     ways[MIG_WAY_AUTO_CONVERGE].bar = MIG_WAY_NOT_STARTED_FOR;
+  else if (open->throttle_useless)
+    ways[MIG_WAY_AUTO_CONVERGE].bar = MIG_WAY_USELESS;
   if (mig_policy_get(policy, MIG_POLICY_MAX_PAUSE_MS) == 0)
     ways[MIG_WAY_PAUSE].bar = MIG_WAY_NOT_PERMITTED;
   if (!mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY))
@@ -407,7 +441,9 @@ void mig_forecast(const MigDirtyCurve *curve, const MigStanding *standing, const
   apply_permissions(ret_forecast, policy, open);
   for (int way = 0; way < MIG_WAY_COUNT; way++) {
     set_error(&ret_forecast->ways[way], curve, standing);
-    if (ret_forecast->ways[way].bar != MIG_WAY_OPEN)
+    /* Post-copy is for a guest that cannot be moved otherwise: it is lost if the link is, and pre-copy risks nothing. */
+    if (ret_forecast->ways[way].bar != MIG_WAY_OPEN ||
+        (way == MIG_WAY_POST_COPY && ret_forecast->ways[MIG_WAY_PRE_COPY].bar == MIG_WAY_OPEN))
       continue;
     if (ret_forecast->best == MIG_WAY_COUNT ||
         cost_of(ret_forecast, (MigWay)way, standing) < cost_of(ret_forecast, ret_forecast->best, standing))

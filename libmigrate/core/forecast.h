@@ -53,21 +53,26 @@ typedef enum MigWay {
 
 const char *mig_way_name(MigWay way);
 
-/* Where the migration stands, in bytes, bytes/s and seconds. Before the start: elapsed 0, all memory remaining. */
+/* Where the migration stands, in bytes, bytes/s and seconds. Before the start: elapsed 0, all memory remaining. Bytes are
+ * those of memory unless they are on the wire, where a page of zeroes is next to nothing. */
 typedef struct MigStanding {
   double memory_bytes;    /* all of the guest's memory */
   double remaining_bytes; /* of the current pass */
   double pass_bytes;      /* at the start of the pass; the first: all memory */
+  double pass_wire_bytes; /* what the pass puts on the wire; 0: as much */
   double pass_s;          /* since its start */
+  double rest_s;          /* until its end; 0: the remaining bytes at the bandwidth */
   bool first_pass;
-  double bandwidth_bytes_per_s; /* 0: not known, so no forecast */
+  double bandwidth_bytes_per_s; /* of memory that the guest has written to. 0: not known, so no forecast */
+  double disk_s;                /* what the copy of disks is behind takes at the switchover */
+  double sync_s;                /* reading the dirty log, between two passes and at the switchover */
   double elapsed_s;
   double deadline_s;     /* from the migration's start; 0: none */
   unsigned throttle_pct; /* in force while the curve was observed */
   bool last_throttle;    /* QEMU's next step would exceed what is permitted */
   unsigned high_passes;  /* passes that QEMU has counted towards that step: the second one triggers it */
   double counted_s;      /* from when it last counted to the start of this pass */
-  double cpu_share;      /* share of its CPUs that the guest uses unthrottled, 0 to 1; 0: not known */
+  double cpu_share;      /* share of its CPU that the busiest vCPU uses unthrottled, 0 to 1; 0: not known */
   double switch_s;       /* duration of the switchover besides the memory; 0: not known */
 } MigStanding;
 
@@ -81,6 +86,7 @@ typedef enum MigWayBar {
   MIG_WAY_PAUSE_TOO_LONG,
   MIG_WAY_TOO_LATE, /* after the deadline */
   MIG_WAY_CAPPED,   /* QEMU would throttle the guest by more than is permitted before it ends */
+  MIG_WAY_USELESS,  /* auto-converge: throttled, the guest dirtied as much as before */
   MIG_WAY_UNKNOWN,  /* the bandwidth or the guest's behaviour is not known yet */
   MIG_WAY_BAR_COUNT
 } MigWayBar;
@@ -111,6 +117,7 @@ typedef struct MigWaysOpen {
   bool auto_converge; /* enabled at the start, or not started yet */
   bool post_copy;
   bool refused[MIG_WAY_COUNT];
+  bool throttle_useless; /* it was seen not to slow the guest's writing */
 } MigWaysOpen;
 
 /* Predicts every way and chooses the best. */
@@ -124,6 +131,10 @@ uint64_t mig_downtime_limit_ms(uint64_t goal_ms);
 /* One second of silence weighs as much as this many seconds of a longer migration: users notice only the silence. */
 #define MIG_PAUSE_WEIGHT 20.0
 
+/* The strongest throttle for a policy: max_throttle_pct, or less, as QEMU stops a vCPU for 10 ms × p/(100−p) at a time, which
+ * must fit max_downtime_ms. 0 to 99. */
+unsigned mig_throttle_cap_pct(const MigPolicy *policy);
+
 /* What a way costs, in seconds: its time, its weighted pause, and the guest's lost time. Only for comparison. */
 double mig_way_cost(const MigWayForecast *way);
 
@@ -132,7 +143,7 @@ double mig_way_cost(const MigWayForecast *way);
 /* What was measured of the guest before the start; all zero: nothing. */
 typedef struct MigProbe {
   MigDirtyCurve curve;
-  double cpu_share; /* share of its CPUs in use, 0 to 1; 0: not known */
+  double cpu_share; /* share of its CPU that the busiest vCPU uses, 0 to 1; 0: not known */
 } MigProbe;
 
 /* What is known of the link to a target: configured, or learned from earlier migrations. */

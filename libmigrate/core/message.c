@@ -2,6 +2,7 @@
 /* The monitor's decisions in words: a sentence or two each, short enough for one journal line. */
 #include "libmigrate/core/message.h"
 
+#include "libmigrate/core/choose.h"
 #include "libmigrate/core/text.h"
 #include "libmigrate/core/throttle.h"
 
@@ -33,7 +34,7 @@ static void add_numbers(Text *text, const MigMonitor *monitor) {
     text_add(text, " and %s of disks", text_bytes(last->disk_remaining_bytes, a));
   text_add(text, " remain in pass %" PRIu64 ", the guest dirties %s/s, the link carries %s/s",
            last->iteration, text_bytes(last->dirty_rate_bytes_per_s, a),
-           text_bytes(last->bandwidth_bytes_per_s, b));
+           text_bytes((uint64_t)choose_bandwidth(monitor), b));
 }
 
 /* What would help the same guest over the same link, of what is not permitted already. */
@@ -68,7 +69,7 @@ void message_abort(const MigMonitor *monitor, MigCause cause, uint64_t waited_ms
              mig_policy_get(&monitor->policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB));
     add_numbers(&text, monitor);
     /* While the passes outrun the guest, all it needs is time. */
-    if (monitor->have_last && last->dirty_rate_bytes_per_s >= last->bandwidth_bytes_per_s)
+    if (monitor->have_last && (double)last->dirty_rate_bytes_per_s >= choose_bandwidth(monitor))
       add_help(&text, monitor);
     else
       text_add(&text, "; a larger completion_timeout_s_per_gib would help");
@@ -96,20 +97,20 @@ void message_abort(const MigMonitor *monitor, MigCause cause, uint64_t waited_ms
   text_add(&text, ".");
 }
 
-/* How much the guest dirties during one pass, by the curve. */
-static uint64_t dirtied_in_pass(const MigMonitor *monitor) {
-  double bandwidth = (double)monitor->last.bandwidth_bytes_per_s;
-  double pass_s = bandwidth > 0 ? (double)monitor->pass_bytes / bandwidth : 0;
-  double bytes = mig_dirty_curve_lower(&monitor->curve, pass_s);
-  return bytes > 0 ? (uint64_t)bytes : 0;
+/* The goal that limits the throttle: a percentage, or how long each stop may be. */
+static const char *throttle_goal(const MigMonitor *monitor) {
+  uint64_t most_pct = mig_policy_get(&monitor->policy, MIG_POLICY_MAX_THROTTLE_PCT);
+  return throttle_cap_pct(monitor) < most_pct ? "max_downtime_ms" : "max_throttle_pct";
 }
 
 static void add_throttle(Text *text, const MigMonitor *monitor) {
   if (monitor->last.throttle_pct > 0)
-    text_add(text, ", although throttled by %" PRIu64 " %%", monitor->last.throttle_pct);
+    text_add(text, ", although throttled by %" PRIu64 " %%%s", monitor->last.throttle_pct,
+             monitor->open.throttle_useless ? ", which does not slow it" : "");
   if (throttle_is_imminent(monitor))
-    text_add(text, "; QEMU would throttle by %u %% next, %s", throttle_next_pct(monitor),
-             throttle_cap_pct(monitor) > 0 ? "above max_throttle_pct" : "which is no longer permitted");
+    text_add(text, "; QEMU would throttle by %u %% next, %s%s", throttle_next_pct(monitor),
+             throttle_cap_pct(monitor) > 0 ? "too much for " : "which is no longer permitted",
+             throttle_cap_pct(monitor) > 0 ? throttle_goal(monitor) : "");
 }
 
 static void add_open_way(Text *text, const MigWayForecast *way) {
@@ -155,10 +156,12 @@ static void add_remedy(Text *text, const MigMonitor *monitor) {
   double pause_ms = monitor->forecast.ways[MIG_WAY_PAUSE].pause_s * 1000;
   const char *post_copy =
       mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_POST_COPY) ? NULL : "allow_post_copy";
+  char higher[40];
+  snprintf(higher, sizeof(higher), "a higher %s", throttle_goal(monitor));
   const char *throttle = !mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE)
                              ? "allow_auto_converge"
-                         : throttle_is_last(monitor) ? "a higher max_throttle_pct"
-                                                     : NULL;
+                         : throttle_is_last(monitor) && !monitor->open.throttle_useless ? higher
+                                                                                        : NULL;
   text_add(text, " Would finish with max_pause_ms=%.0f", pause_ms * 1.1 + 10);
   if (post_copy)
     text_add(text, "%s%s", throttle ? ", " : " or ", post_copy);
@@ -172,11 +175,26 @@ static void describe_abort(Text *text, const MigMonitor *monitor) {
   bool converges = monitor->forecast.ways[MIG_WAY_PRE_COPY].bar != MIG_WAY_NEVER_ENDS;
   text_add(text, "%s: %s per pass at %s/s, guest dirties %s meanwhile",
            converges ? "Cannot finish as permitted" : "Will not converge", text_bytes(monitor->pass_bytes, a),
-           text_bytes(monitor->last.bandwidth_bytes_per_s, b), text_bytes(dirtied_in_pass(monitor), c));
+           text_bytes((uint64_t)choose_bandwidth(monitor), b),
+           text_bytes(choose_dirtied_in_pass(monitor), c));
   add_throttle(text, monitor);
   text_add(text, ".");
   add_bars(text, monitor);
   add_remedy(text, monitor);
+}
+
+static void add_pass(Text *text, const MigMonitor *monitor) {
+  char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
+  text_add(text, "Pass %" PRIu64 " sends %s at %s/s, guest dirties %s meanwhile", monitor->last.iteration,
+           text_bytes(monitor->pass_bytes, a), text_bytes((uint64_t)choose_bandwidth(monitor), b),
+           text_bytes(choose_dirtied_in_pass(monitor), c));
+  add_throttle(text, monitor);
+}
+
+void message_waits(const MigMonitor *monitor, uint64_t limit_ms, char *ret_text, size_t size) {
+  Text text = {.text = ret_text, .size = size};
+  add_pass(&text, monitor);
+  text_add(&text, ": waiting for a pass that fits a downtime limit of %" PRIu64 " ms.", limit_ms);
 }
 
 void message_way(const MigMonitor *monitor, MigActionKind kind, uint64_t limit_ms, char *ret_text,
@@ -184,15 +202,11 @@ void message_way(const MigMonitor *monitor, MigActionKind kind, uint64_t limit_m
   Text text = {.text = ret_text, .size = size};
   const MigForecast *forecast = &monitor->forecast;
   MigWay way = forecast->best;
-  char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
   if (kind == MIG_ACTION_ABORT) {
     describe_abort(&text, monitor);
     return;
   }
-  text_add(&text, "Pass %" PRIu64 " sends %s at %s/s, guest dirties %s meanwhile", monitor->last.iteration,
-           text_bytes(monitor->pass_bytes, a), text_bytes(monitor->last.bandwidth_bytes_per_s, b),
-           text_bytes(dirtied_in_pass(monitor), c));
-  add_throttle(&text, monitor);
+  add_pass(&text, monitor);
   text_add(&text, ": %s, ", mig_way_name(way));
   add_open_way(&text, &forecast->ways[way]);
   if (limit_ms > 0)
@@ -207,14 +221,16 @@ void message_over_cap(const MigMonitor *monitor, MigActionKind kind, unsigned ca
   Text text = {.text = ret_text, .size = size};
   text_add(&text, "The guest is throttled by %" PRIu64 " %%, ", monitor->last.throttle_pct);
   if (cap_pct > 0)
-    text_add(&text, "more than max_throttle_pct=%u permits", cap_pct);
+    text_add(&text, "and %s permits %u %%", throttle_goal(monitor), cap_pct);
   else
     text_add(&text, "although allow_auto_converge=no");
   if (kind == MIG_ACTION_START_POST_COPY)
     text_add(&text, "; post-copy ends that.");
   else
-    text_add(&text, "; only ending the migration stops that. Would finish with a higher max_throttle_pct, "
-                    "max_pause_ms or allow_post_copy.");
+    text_add(&text,
+             "; only ending the migration stops that. Would finish with a higher %s, "
+             "max_pause_ms or allow_post_copy.",
+             throttle_goal(monitor));
 }
 
 void message_goal(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size) {

@@ -17,5 +17,8 @@ void message_way(const MigMonitor *monitor, MigActionKind kind, uint64_t limit_m
 void message_over_cap(const MigMonitor *monitor, MigActionKind kind, unsigned cap_pct, char *ret_text,
                       size_t size);
 
+/* Nothing is decided yet, and the limit is raised to the goal. */
+void message_waits(const MigMonitor *monitor, uint64_t limit_ms, char *ret_text, size_t size);
+
 /* The downtime limit in force is above the goal; UINT64_MAX: it is not known. */
 void message_goal(uint64_t was_ms, uint64_t goal_ms, char *ret_text, size_t size);

@@ -26,8 +26,9 @@
  *  - at the start of a pass its dirty set is compared with the smallest one so far. It counts if it is smaller by 4 % (less is
  *    noise; a slow gain adds up, since the mark stays where it was). After three passes without that (a single burst of the
  *    guest is not a trend) and the progress timeout, the migration is going nowhere.
- * Disks are copied once and then kept in sync, so there a new low is progress. Memory and disks are judged separately, and
- * progress of either is enough: while disks are copied the memory waits, and vice versa.
+ * Disks are copied first, and there a new low is progress. When all of them were copied once, libvirt goes on to the memory
+ * and keeps the copies up to date; a guest that writes on leaves them a little behind for ever. That is neither progress
+ * nor flow, but part of the pause to come.
  *
  * Flow and progress are measured on a clock of observation that stands still while no statistics can be read: unknown is not
  * failed. In post-copy nothing is aborted: the guest is at the target and cannot come back. */
@@ -93,6 +94,7 @@ void mig_monitor_set_plan(MigMonitor *monitor, const MigPlan *plan) {
   monitor->curve = plan->probe.curve;
   monitor->cpu_share = plan->probe.cpu_share;
   monitor->switch_ms = plan->switch_ms;
+  monitor->link_bytes_per_s = plan->bandwidth_bytes_per_s;
   monitor->throttle_initial_pct = plan->throttle_initial_pct;
   monitor->throttle_increment_pct = plan->throttle_increment_pct;
 }
@@ -211,7 +213,7 @@ static void update_percent(MigMonitor *monitor, const MigSample *sample) {
  * started in between, their mean. */
 static uint64_t dirty_set(const MigSample *last, const MigSample *sample) {
   uint64_t passes = since(sample->iteration, last->iteration);
-  uint64_t sent = since(sample->memory_processed_bytes, last->memory_processed_bytes);
+  uint64_t sent = since(gone_bytes(sample), gone_bytes(last));
   uint64_t set = add_saturating(sample->memory_remaining_bytes, since(sent, last->memory_remaining_bytes));
   return passes > 1 ? set / passes : set;
 }
@@ -228,9 +230,10 @@ static bool observe(MigMonitor *monitor, const MigSample *sample) {
     monitor->memory.at_ms = monitor->disk.at_ms = monitor->last_flow_ms = monitor->iteration_low_ms = now;
     monitor->iteration_low_bytes = sample->memory_remaining_bytes;
   }
-  /* Any change counts: the counters restart when the disks are done and the memory follows. */
+  /* libvirt begins with the memory when the disks were copied once. From then on what they write is no sign of life. */
+  bool disks_first = monitor->flow_begin_ms == 0 && sample->memory_processed_bytes == 0;
   if (sample->memory_processed_bytes != last->memory_processed_bytes ||
-      sample->disk_processed_bytes != last->disk_processed_bytes)
+      (disks_first && sample->disk_processed_bytes != last->disk_processed_bytes))
     monitor->last_flow_ms = now;
 
   bool pass_began = !first && sample->iteration != last->iteration;
@@ -259,7 +262,7 @@ static bool observe(MigMonitor *monitor, const MigSample *sample) {
     monitor->stale_passes = 0;
   }
 
-  if (sample->disk_total_bytes > 0 &&
+  if (disks_first && sample->disk_total_bytes > 0 &&
       (!monitor->disk.seen || sample->disk_remaining_bytes < monitor->disk.best_remaining_bytes))
     monitor->disk =
         (MigProgressMark){.seen = true, .best_remaining_bytes = sample->disk_remaining_bytes, .at_ms = now};

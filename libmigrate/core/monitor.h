@@ -32,13 +32,31 @@ typedef struct MigProgressMark {
   uint64_t at_ms;
 } MigProgressMark;
 
-/* How busy the guest's CPUs are, second by second, while nothing throttles them. */
+/* Smooths a bandwidth over about two seconds from the bytes that moved between samples. */
+typedef struct MigBandwidth {
+  bool seen;
+  bool have_rate;
+  uint64_t at_ms;
+  uint64_t processed_bytes;
+  double known; /* how much of the average's weight has readings, 0 to 1 */
+  double bytes_per_s;
+} MigBandwidth;
+
+/* How fast the stream goes through memory. It races through pages of zeroes, which says nothing about the link, and puts
+ * next to nothing on the wire, which says nothing either. So what the guest dirties is reckoned by what was seen where
+ * there were next to none of them, or after the first pass, when only what was written to is left. */
+typedef struct MigPace {
+  MigBandwidth all;     /* now, whatever it meets */
+  MigBandwidth written; /* through memory that the guest has written to */
+} MigPace;
+
+/* How busy the busiest of the guest's vCPUs is, second by second, while nothing throttles them. */
 typedef struct MigGuestLoad {
   bool counting; /* there is a reading to count from: the next two */
   uint64_t from_ms;
   uint64_t from_cpu_ms;
   bool seen;         /* at least one second: the next ones */
-  double most_share; /* share of its CPUs that it used in one second, 0 to 1 */
+  double most_share; /* share of its CPU that it used in one second, 0 to 1 */
   double least_share;
   uint64_t calm_ms; /* when it was last calm, see choose.c; on the samples' clock */
 } MigGuestLoad;
@@ -63,19 +81,22 @@ typedef struct MigMonitor {
   bool counting;  /* the last step had statistics, so the time since then was observed */
   MigSample last; /* the last valid one of an active job */
   MigStage stage;
-  uint64_t observed_ms;   /* runs only while statistics are read; the times below are on this clock */
-  MigProgressMark memory; /* the smallest dirty set at the start of a pass */
-  unsigned stale_passes;  /* passes since then that started with no smaller one */
-  MigProgressMark disk;
-  uint64_t last_flow_ms;        /* when data was last seen to move */
+  uint64_t observed_ms;     /* runs only while statistics are read; the times below are on this clock */
+  MigProgressMark memory;   /* the smallest dirty set at the start of a pass */
+  unsigned stale_passes;    /* passes since then that started with no smaller one */
+  MigProgressMark disk;     /* until all was copied once: a copy that is kept up to date makes no progress */
+  uint64_t disk_owed_bytes; /* what that copy is behind, rather more than less */
+  uint64_t last_flow_ms;    /* when data was last seen to move */
   uint64_t iteration_low_bytes; /* the lowest remaining in the current pass */
   uint64_t iteration_low_ms;
   uint64_t percent; /* never falls */
 
   /* For the choice of a way: choose.c. */
+  MigPace pace;
   MigDirtyCurve curve;
   double cpu_share;
-  uint64_t switch_ms; /* 0: not known */
+  uint64_t link_bytes_per_s; /* assumed at the start; 0: not known */
+  uint64_t switch_ms;        /* 0: not known */
   MigWaysOpen open;
   MigForecast forecast; /* the last one */
   bool have_forecast;
@@ -95,14 +116,17 @@ typedef struct MigMonitor {
   uint64_t limit_refused_ms; /* the last time */
   uint64_t pass_start_ms;    /* of the current pass, on the samples' clock */
   uint64_t pass_bytes;       /* dirty at its start */
-  uint64_t pass_processed;   /* total sent, at its start */
+  uint64_t pass_processed;   /* on the wire in all, at its start */
   bool pass_whole;           /* it was seen to start, and the guest has not changed since */
   uint64_t prior_pass_bytes; /* and at the start of the previous one */
   unsigned passes_seen;      /* passes that were seen to start */
-  uint64_t flow_begin_ms;    /* when data started to move */
+  uint64_t worth_until_ms;   /* giving up earlier would throw away more than going on costs; 0: not known */
+  uint64_t flow_begin_ms; /* when memory started to move: libvirt has copied all disks by then. 0: not yet */
   double recent_bytes_per_s; /* between the last two readings */
   uint64_t peak_bytes_per_s; /* the highest smoothed bandwidth of pre-copy */
   MigGuestLoad load;
+  MigDirtyCurve unthrottled; /* the curve before QEMU began to throttle */
+  unsigned unhelped;         /* passes that began under a throttle with as much as without it */
   /* QEMU's throttle: throttle.c. */
   unsigned throttle_initial_pct; /* as set at the start; for both, 0: QEMU's default */
   unsigned throttle_increment_pct;
@@ -169,16 +193,21 @@ unsigned mig_monitor_percent(const MigMonitor *monitor);
 /* The stage according to the last sample. */
 MigStage mig_monitor_stage(const MigMonitor *monitor);
 
-/* Smooths a bandwidth over about two seconds from the bytes that moved between samples. */
-typedef struct MigBandwidth {
-  bool seen;
-  bool have_rate;
-  uint64_t at_ms;
-  uint64_t processed_bytes;
-  double known; /* how much of the average's weight has readings, 0 to 1 */
-  double bytes_per_s;
-} MigBandwidth;
-
 /* Takes a reading of a counter of bytes sent, and returns the average in bytes per second; 0 until two readings tell. A counter
  * that falls begins anew. `bandwidth` is all zero at first. */
 uint64_t mig_bandwidth_update(MigBandwidth *bandwidth, uint64_t now_ms, uint64_t processed_bytes);
+
+/* At most so many vCPUs are watched. */
+#define MIG_VCPUS 512
+
+/* The CPU time of each vCPU at the last reading. */
+typedef struct MigVcpus {
+  unsigned n;
+  uint64_t cpu_ms[MIG_VCPUS];
+  uint64_t busiest_ms;
+} MigVcpus;
+
+/* Takes a reading of what each vCPU has used since it was created, and returns a time that grows from reading to reading by as
+ * much as the busiest one has used. QEMU throttles each vCPU by itself: a guest with one busy vCPU of many is as busy as
+ * that. `vcpus` is all zero at first. */
+uint64_t mig_vcpus_update(MigVcpus *vcpus, const uint64_t *cpu_ms, unsigned n);

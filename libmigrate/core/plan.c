@@ -8,6 +8,8 @@
 #define SETUP_S 0.3
 /* The first downtime limit: low, since the monitor raises it as soon as another pass does not pay. */
 #define FIRST_DOWNTIME_MS 20
+/* ... unless reading the dirty log takes more than this share of the goal: then QEMU may find no later pass that fits. */
+#define SYNC_SHARE 0.2
 /* A one-second probe says little about what the guest dirties in a minute: assume four times as much in five times
  * the time. */
 #define GUESS_TIMES 5
@@ -35,7 +37,7 @@ static unsigned first_throttle(unsigned pct, const MigPolicy *policy) {
 /* QEMU's steps must land exactly on the strongest permitted throttle. A computed start is raised for that if its
  * stops stay within the goal, and lowered otherwise. QEMU's own defaults are kept where they land on it as well. */
 static void land_on_cap(MigPlan *plan, const MigPolicy *policy) {
-  unsigned cap = (unsigned)mig_policy_get(policy, MIG_POLICY_MAX_THROTTLE_PCT);
+  unsigned cap = mig_throttle_cap_pct(policy);
   unsigned initial = plan->throttle_initial_pct ? plan->throttle_initial_pct : LEAST_THROTTLE_PCT;
   unsigned increment = plan->throttle_increment_pct ? plan->throttle_increment_pct : OWN_INCREMENT_PCT;
   if (cap >= MOST_THROTTLE_PCT)
@@ -53,7 +55,6 @@ static void land_on_cap(MigPlan *plan, const MigPolicy *policy) {
 
 void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *link, const MigPolicy *policy,
               MigPlan *ret_plan) {
-  uint64_t limit_ms = mig_downtime_limit_ms(mig_policy_get(policy, MIG_POLICY_MAX_DOWNTIME_MS));
   uint64_t s_per_gib = mig_policy_get(policy, MIG_POLICY_COMPLETION_TIMEOUT_S_PER_GIB);
   uint64_t limit = mig_policy_get(policy, MIG_POLICY_BANDWIDTH_BYTES_PER_S);
   bool allow_auto_converge = mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE);
@@ -67,18 +68,22 @@ void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *
       .remaining_bytes = (double)memory_bytes,
       .pass_bytes = (double)memory_bytes,
       .first_pass = true,
+      .sync_s = forecast_sync_s((double)memory_bytes),
       .bandwidth_bytes_per_s = bandwidth,
       .elapsed_s = SETUP_S,
       .switch_s = (double)link->switch_ms / 1000.0,
       .cpu_share = probe->cpu_share,
       .deadline_s = (double)s_per_gib * (double)memory_bytes / (double)MIG_GIB_BYTES,
   };
+  double limit_s = forecast_limit_s(policy, MIG_POLICY_MAX_DOWNTIME_MS, &standing);
+  uint64_t limit_ms = limit_s > 0.001 ? (uint64_t)(limit_s * 1000.0 + 0.5) : 1;
+  bool slow_sync = standing.sync_s > SYNC_SHARE * limit_s;
   MigPlan plan = {
       .probe = *probe,
       .switch_ms = link->switch_ms,
       .bandwidth_bytes_per_s = (uint64_t)bandwidth,
       .post_copy = mig_policy_get(policy, MIG_POLICY_ALLOW_POST_COPY),
-      .downtime_ms = limit_ms < FIRST_DOWNTIME_MS ? limit_ms : FIRST_DOWNTIME_MS,
+      .downtime_ms = limit_ms < FIRST_DOWNTIME_MS || slow_sync ? limit_ms : FIRST_DOWNTIME_MS,
   };
   mig_forecast(&guess, &standing, policy, &open, &plan.forecast);
 

@@ -30,7 +30,7 @@ static uint64_t since(uint64_t now, uint64_t then) {
 unsigned throttle_cap_pct(const MigMonitor *monitor) {
   if (!mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_AUTO_CONVERGE))
     return 0;
-  return (unsigned)mig_policy_get(&monitor->policy, MIG_POLICY_MAX_THROTTLE_PCT);
+  return mig_throttle_cap_pct(&monitor->policy);
 }
 
 unsigned throttle_next_pct(const MigMonitor *monitor) {

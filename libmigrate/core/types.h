@@ -103,12 +103,15 @@ typedef struct MigSample {
 
   uint64_t elapsed_ms; /* according to libvirt */
   uint64_t memory_total_bytes;
-  uint64_t memory_processed_bytes;
+  uint64_t memory_processed_bytes; /* on the wire: a page of zeroes is 9 bytes there */
+  uint64_t memory_zero_bytes;      /* memory that the stream has gone through: pages of zeroes, */
+  uint64_t memory_normal_bytes;    /* and others. Both 0: not known, and taken for memory_processed_bytes */
   uint64_t memory_remaining_bytes; /* a sawtooth: compare it at pass boundaries only */
   uint64_t memory_bps_bytes_per_s; /* from libvirt: over the last 100 ms, jumpy */
   uint64_t disk_total_bytes;
   uint64_t disk_processed_bytes;
-  uint64_t disk_remaining_bytes;
+  uint64_t
+      disk_remaining_bytes; /* of a disk that is written to, never 0: its copy is kept up to date to the end */
   uint64_t disk_bps_bytes_per_s;
   uint64_t dirty_rate_bytes_per_s;
   uint64_t page_size_bytes;
@@ -116,7 +119,9 @@ typedef struct MigSample {
   uint64_t throttle_pct;
   uint64_t expected_downtime_ms;
   uint64_t post_copy_requests;
-  uint64_t guest_cpu_ms;          /* CPU time that the guest's vCPUs have used since they were created */
-  uint64_t guest_cpus;            /* 0: the time above is not known */
-  uint64_t bandwidth_bytes_per_s; /* smoothed by mig_bandwidth_update(); filled in by the reader */
+  uint64_t guest_cpus;     /* 0: the next is not known */
+  uint64_t busiest_cpu_ms; /* CPU time of whichever vCPU was the busiest: mig_vcpus_update() */
+  uint64_t
+      bandwidth_bytes_per_s; /* on the wire, memory and disks: smoothed by mig_bandwidth_update(); filled in by
+                                     the reader */
 } MigSample;

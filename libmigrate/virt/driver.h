@@ -5,6 +5,7 @@
 
 #include "libmigrate/core/changes.h"
 #include "libmigrate/core/facts.h"
+#include "libmigrate/core/monitor.h"
 #include "libmigrate/core/policy.h"
 #include "libmigrate/core/types.h"
 #include "libmigrate/virt/tags.h"
@@ -226,7 +227,7 @@ typedef struct MigDriverOps {
   /* An unknown domain is an answer (MIG_END_ABSENT), not an error. */
   bool (*domain_status)(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
 
-  /* Measures for `seconds` (1 to 60) how many bytes per second the guest dirties, and what share of its CPUs it uses (0 to 1;
+  /* Measures for `seconds` (1 to 60) how many bytes per second the guest dirties, and what share of its CPU the busiest vCPU uses (0 to 1;
    * 0: unknown). Blocks for that time. Not possible during a migration. */
   bool (*probe_dirty_rate)(MigConn *conn, const char *uuid, unsigned seconds, uint64_t *ret_bytes_per_s,
                            double *ret_cpu_share, GError **error);
@@ -239,8 +240,9 @@ typedef struct MigDriverOps {
   bool (*migrate)(MigConn *conn, const MigMigrateRequest *request, GError **error);
 
   /* Statistics of the running job. No job, or no domain, is an answer and not an error: ret_sample->valid is true, active
-   * false. The caller fills in now_ms and the smoothed bandwidth. */
-  bool (*job_stats)(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
+   * false. `vcpus` belongs to the caller, who passes the same for each reading of a migration, or NULL: then the CPU time is left
+   * out. The caller fills in now_ms and the smoothed bandwidth. */
+  bool (*job_stats)(MigConn *conn, const char *uuid, MigVcpus *vcpus, MigSample *ret_sample, GError **error);
 
   /* Final statistics of the last migration, as libvirt keeps them at the source or the target. NOT_RUNNING: there are none, as
    * after post-copy. They may belong to an earlier migration, even one in the other direction. So use this only at the target,

@@ -252,7 +252,8 @@ bool mig_libvirt_survey_target(MigConn *conn, const MigDomainFacts *domain, cons
 bool mig_libvirt_definitions(MigConn *conn, const char *name_or_uuid, MigDefinitions *ret_definitions,
                              GError **error);
 bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
-bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
+bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigVcpus *vcpus, MigSample *ret_sample,
+                           GError **error);
 bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
 bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds,
                                   uint64_t *ret_bytes_per_s, double *ret_cpu_share, GError **error);

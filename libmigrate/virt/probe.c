@@ -5,29 +5,28 @@
 /* How much longer than requested the measurement may take, and how often to poll it. */
 #define PROBE_GRACE_MS 3000
 #define PROBE_POLL_MS  50
-#define VCPUS_MAX      1024
 
 /* From the domain's statistics; libvirt returns both groups in one call. */
 typedef struct Reading {
   bool measured;
   uint64_t bytes_per_s;
-  unsigned vcpus;
-  double cpu_s; /* of all vCPUs, since they were created */
+  uint64_t busiest_cpu_ms;
 } Reading;
 
-static void read_vcpus(virDomainStatsRecordPtr record, Reading *reading) {
+static void read_vcpus(virDomainStatsRecordPtr record, MigVcpus *vcpus, Reading *reading) {
+  uint64_t cpu_ms[MIG_VCPUS] = {0};
   unsigned n = 0;
 
   if (virTypedParamsGetUInt(record->params, record->nparams, "vcpu.current", &n) != 1)
     return;
-  for (unsigned i = 0; i < MIN(n, VCPUS_MAX); i++) {
+  for (unsigned i = 0; i < MIN(n, MIG_VCPUS); i++) {
     g_autofree char *name = g_strdup_printf("vcpu.%u.time", i);
     unsigned long long ns = 0;
 
     if (virTypedParamsGetULLong(record->params, record->nparams, name, &ns) == 1)
-      reading->cpu_s += (double)ns / 1e9;
+      cpu_ms[i] = ns / 1000000;
   }
-  reading->vcpus = n;
+  reading->busiest_cpu_ms = mig_vcpus_update(vcpus, cpu_ms, n);
 }
 
 static void read_dirty_rate(virDomainStatsRecordPtr record, Reading *reading) {
@@ -44,7 +43,7 @@ static void read_dirty_rate(virDomainStatsRecordPtr record, Reading *reading) {
     reading->bytes_per_s = (uint64_t)mib_per_s * MIG_MIB_BYTES;
 }
 
-static bool read_stats(virDomainPtr domain, Reading *ret_reading, GError **error) {
+static bool read_stats(virDomainPtr domain, MigVcpus *vcpus, Reading *ret_reading, GError **error) {
   virDomainPtr domains[] = {domain, NULL};
   virDomainStatsRecordPtr *records = NULL;
   Reading reading = {0};
@@ -52,20 +51,12 @@ static bool read_stats(virDomainPtr domain, Reading *ret_reading, GError **error
   if (virDomainListGetStats(domains, VIR_DOMAIN_STATS_DIRTYRATE | VIR_DOMAIN_STATS_VCPU, &records, 0) < 0)
     return mig_virt_error_take(error, "cannot read the dirty rate");
   if (records[0]) {
-    read_vcpus(records[0], &reading);
+    read_vcpus(records[0], vcpus, &reading);
     read_dirty_rate(records[0], &reading);
   }
   virDomainStatsRecordListFree(records);
   *ret_reading = reading;
   return true;
-}
-
-static double share_of(const Reading *before, const Reading *after, double seconds) {
-  double used = after->cpu_s - before->cpu_s;
-
-  if (before->vcpus == 0 || before->vcpus != after->vcpus || used <= 0 || seconds <= 0)
-    return 0;
-  return MIN(used / seconds / before->vcpus, 1.0);
 }
 
 bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds,
@@ -74,8 +65,9 @@ bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seco
   g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
   gint64 begin, waited_ms = 0;
   Reading before, after = {0};
+  MigVcpus vcpus = {0};
 
-  if (!domain || !read_stats(domain, &before, error))
+  if (!domain || !read_stats(domain, &vcpus, &before, error))
     return false;
   begin = g_get_monotonic_time();
   if (virDomainStartDirtyRateCalc(domain, (int)seconds, 0) < 0)
@@ -84,7 +76,7 @@ bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seco
     g_usleep(PROBE_POLL_MS * 1000);
     waited_ms = (g_get_monotonic_time() - begin) / 1000;
     /* Before that, any result belongs to an earlier measurement. */
-    if (waited_ms >= (gint64)seconds * 1000 && !read_stats(domain, &after, error))
+    if (waited_ms >= (gint64)seconds * 1000 && !read_stats(domain, &vcpus, &after, error))
       return false;
   } while (!after.measured && waited_ms < (gint64)seconds * 1000 + PROBE_GRACE_MS);
   if (!after.measured) {
@@ -93,7 +85,7 @@ bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seco
     return false;
   }
   *ret_bytes_per_s = after.bytes_per_s;
-  *ret_cpu_share = share_of(&before, &after, (double)waited_ms / 1000.0);
+  *ret_cpu_share = MIN((double)(after.busiest_cpu_ms - before.busiest_cpu_ms) / (double)waited_ms, 1.0);
   return true;
 }
 

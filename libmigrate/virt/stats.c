@@ -13,6 +13,7 @@ static const StatRow sample_rows[] = {
     {VIR_DOMAIN_JOB_TIME_ELAPSED, offsetof(MigSample, elapsed_ms)},
     {VIR_DOMAIN_JOB_MEMORY_TOTAL, offsetof(MigSample, memory_total_bytes)},
     {VIR_DOMAIN_JOB_MEMORY_PROCESSED, offsetof(MigSample, memory_processed_bytes)},
+    {VIR_DOMAIN_JOB_MEMORY_NORMAL_BYTES, offsetof(MigSample, memory_normal_bytes)},
     {VIR_DOMAIN_JOB_MEMORY_REMAINING, offsetof(MigSample, memory_remaining_bytes)},
     {VIR_DOMAIN_JOB_MEMORY_BPS, offsetof(MigSample, memory_bps_bytes_per_s)},
     {VIR_DOMAIN_JOB_DISK_TOTAL, offsetof(MigSample, disk_total_bytes)},
@@ -70,13 +71,17 @@ static void fill(const StatRow *rows, size_t n_rows, virTypedParameterPtr params
 }
 
 void mig_stats_sample(virTypedParameterPtr params, int n, MigSample *ret_sample) {
-  uint64_t pages_per_s = 0;
+  uint64_t pages_per_s = 0, zero_pages = 0;
 
   fill(sample_rows, G_N_ELEMENTS(sample_rows), params, n, ret_sample);
   /* libvirt reports pages per second. Without a page size there is no rate in bytes. */
   if (number(params, n, VIR_DOMAIN_JOB_MEMORY_DIRTY_RATE, &pages_per_s) &&
       __builtin_mul_overflow(pages_per_s, ret_sample->page_size_bytes, &ret_sample->dirty_rate_bytes_per_s))
     ret_sample->dirty_rate_bytes_per_s = UINT64_MAX;
+  /* "Constant" means zero since QEMU 1.5: what holds another byte throughout is a normal page. */
+  if (number(params, n, VIR_DOMAIN_JOB_MEMORY_CONSTANT, &zero_pages) &&
+      __builtin_mul_overflow(zero_pages, ret_sample->page_size_bytes, &ret_sample->memory_zero_bytes))
+    ret_sample->memory_zero_bytes = UINT64_MAX;
 }
 
 void mig_stats_final(virTypedParameterPtr params, int n, MigFinalStats *ret_stats) {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 /* More vCPUs would tell no more about how busy the guest is. */
-#define GUEST_CPUS_MAX 64
 
 /* Reads the domain's job. Returns false with an error only if the server did not answer. */
 static bool read_job(virDomainPtr domain, const char *uuid, MigDomainStatus *status, GError **error) {
@@ -92,20 +91,21 @@ bool mig_guard_pass(virDomainPtr domain, const char *uuid, const MigGuard *guard
 }
 
 /* libvirt reads this from the host's /proc, without QEMU's monitor and without a job. Left out if it fails. */
-static void read_guest_cpus(virDomainPtr domain, MigSample *sample) {
-  virVcpuInfo cpus[GUEST_CPUS_MAX];
-  int n = virDomainGetVcpus(domain, cpus, GUEST_CPUS_MAX, NULL, 0);
-  uint64_t ns = 0;
+static void read_guest_cpus(virDomainPtr domain, MigVcpus *vcpus, MigSample *sample) {
+  virVcpuInfo cpus[MIG_VCPUS];
+  uint64_t cpu_ms[MIG_VCPUS];
+  int n = virDomainGetVcpus(domain, cpus, MIG_VCPUS, NULL, 0);
 
+  if (n <= 0)
+    return;
   for (int i = 0; i < n; i++)
-    ns += cpus[i].cpuTime;
-  if (n > 0) {
-    sample->guest_cpu_ms = ns / 1000000;
-    sample->guest_cpus = (uint64_t)n;
-  }
+    cpu_ms[i] = cpus[i].cpuTime / 1000000;
+  sample->busiest_cpu_ms = mig_vcpus_update(vcpus, cpu_ms, (unsigned)n);
+  sample->guest_cpus = (uint64_t)n;
 }
 
-bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error) {
+bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigVcpus *vcpus, MigSample *ret_sample,
+                           GError **error) {
   g_auto(MigLease) lease = {0};
   g_autoptr(GError) failure = NULL;
   g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, &failure);
@@ -131,8 +131,8 @@ bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sampl
       sample.post_copy = end == MIG_END_PAUSED_POSTCOPY || end == MIG_END_PAUSED_POSTCOPY_FAILED ||
                          end == MIG_END_RUNNING_POSTCOPY || end == MIG_END_RUNNING_POSTCOPY_FAILED;
     }
-    if (!sample.post_copy)
-      read_guest_cpus(domain, &sample);
+    if (vcpus && !sample.post_copy)
+      read_guest_cpus(domain, vcpus, &sample);
     virResetLastError();
   }
   virTypedParamsFree(params, n);

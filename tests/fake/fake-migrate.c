@@ -147,7 +147,7 @@ bool fake_migrate(MigConn *conn, const MigMigrateRequest *request, GError **erro
   return fake_leave(conn, ok);
 }
 
-bool fake_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error) {
+bool fake_job_stats(MigConn *conn, const char *uuid, MigVcpus *vcpus, MigSample *ret_sample, GError **error) {
   FakeDomain *domain;
   MigSample sample = {.valid = true};
 

@@ -81,7 +81,7 @@ bool fake_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, ui
                            double *ret_cpu_share, GError **error);
 bool fake_write_profile(MigConn *conn, const char *uuid, const MigProfile *profile, GError **error);
 bool fake_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error);
-bool fake_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error);
+bool fake_job_stats(MigConn *conn, const char *uuid, MigVcpus *vcpus, MigSample *ret_sample, GError **error);
 bool fake_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
 bool fake_abort_job(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);
 bool fake_set_max_downtime(MigConn *conn, const char *uuid, uint64_t downtime_ms, const MigGuard *guard,

@@ -231,15 +231,19 @@ static void read_sample(Sim *sim) {
   sample->post_copy = sim->state == STATE_POST_COPY || (sim->state == STATE_FINISH && sim->post_copy_asked);
   sample->elapsed_ms = (uint64_t)(sim->now_us / 1000);
   if (sim->disk_sent > 0 || sim->state == STATE_DISK) {
-    sample->disk_total_bytes = guest->disk_bytes;
+    /* what is written anew makes the job longer (mirror.c: job_progress_set_remaining) */
+    double disk_left = sim->disk_left + sim_disk_owed(sim);
+    sample->disk_total_bytes = whole(sim->disk_sent + disk_left);
     sample->disk_processed_bytes = whole(sim->disk_sent);
-    sample->disk_remaining_bytes = whole(sim->disk_left);
+    sample->disk_remaining_bytes = whole(disk_left);
   }
   if (!memory)
     return;
   sample->memory_total_bytes = guest->memory_bytes;
   sample->memory_processed_bytes = whole(sim->transferred);
   sample->memory_remaining_bytes = whole(left);
+  sample->memory_zero_bytes = whole(sim->zero_passed);
+  sample->memory_normal_bytes = whole(sim->normal_passed);
   sample->memory_bps_bytes_per_s = whole(sim->window_rate);
   sample->dirty_rate_bytes_per_s = whole(sim->dirty_rate);
   sample->page_size_bytes = 4096;
@@ -249,8 +253,8 @@ static void read_sample(Sim *sim) {
     sample->expected_downtime_ms = sim->dirty_rate > 0 ? whole(sim->synced_bytes / sim->window_rate * 1000.0)
                                                        : whole(sim->downtime_limit_ms);
   sample->post_copy_requests = whole(sim->requests);
-  sample->guest_cpu_ms = whole(sim->cpu_us / 1000.0);
-  sample->guest_cpus = 1;
+  sample->guest_cpus = guest->vcpus ? guest->vcpus : 1;
+  sample->busiest_cpu_ms = whole(sim->cpu_us / 1000.0);
 }
 
 static void step(Sim *sim, const MigSample *sample) {

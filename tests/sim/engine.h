@@ -19,6 +19,13 @@ typedef struct SimRegion {
 #define SIM_REGIONS 4
 #define SIM_PHASES  8
 
+/* Where QEMU meets the pages of zeroes in its first pass, which goes through memory in order. */
+typedef enum SimZeroes {
+  SIM_ZEROES_SCATTERED,
+  SIM_ZEROES_FIRST,
+  SIM_ZEROES_LAST, /* as on a guest that never filled its memory */
+} SimZeroes;
+
 /* A phase: what is written for some time. Region i of one phase and region i of the next begin at the same
  * page, so the smaller of the two lies within the larger. */
 typedef struct SimPhase {
@@ -29,14 +36,19 @@ typedef struct SimPhase {
 typedef struct SimGuest {
   uint64_t memory_bytes;
   uint64_t zero_bytes; /* of it, pages that hold zeroes: 9 bytes each on the wire, in the first pass */
-  bool zero_last;      /* they follow the others, as on a guest that never filled its memory; else mixed */
+  SimZeroes zeroes;
   SimPhase phases[SIM_PHASES]; /* ended by one without regions and duration */
   bool repeat;                 /* the phases begin anew; else the last one stays */
+  unsigned vcpus, busy_vcpus;  /* 0: one; the writing is that of the busy ones, in equal shares */
   unsigned
-      busy_pct; /* of its processor that the writing takes: throttling slows it only beyond the rest. 0: 100 */
+      busy_pct; /* of a busy vCPU that the writing takes: throttling slows it only beyond the rest. 0: 100 */
+  unsigned device_pct;             /* so much of the writing is by devices, which no throttle slows */
+  bool huge_pages;                 /* of 2 MiB: post-copy fetches them whole. Dirty are 4 KiB all the same */
   unsigned noise_pct;              /* the rates vary by up to so much, anew every half second */
   uint64_t disk_bytes;             /* copied before the memory, where the policy says so */
   uint64_t disk_write_bytes_per_s; /* and mirrored for as long as the migration runs */
+  uint64_t
+      disk_owed_bytes; /* the most that the mirror is behind once it is ready; 0: what is written in 100 ms */
   bool passthrough;
 } SimGuest;
 
@@ -125,13 +137,14 @@ typedef struct SimEvent {
 
 typedef struct SimResult {
   SimEnd end;
-  MigCause cause;              /* of SIM_END_ABORTED */
-  uint64_t total_ms;           /* from the call to its return */
-  uint64_t downtime_ms;        /* the switchover: nobody ran the guest. 0 if there was none */
-  uint64_t pause_ms;           /* from a pause that was asked for until the guest ran again */
-  uint64_t longest_silence_ms; /* the longest of downtime, pause, throttle stall, page fault */
-  uint64_t lost_work_ms;       /* guest time that was lost to any of them */
-  uint64_t wire_bytes;         /* that went over the link, disks included */
+  MigCause cause;                 /* of SIM_END_ABORTED */
+  uint64_t total_ms;              /* from the call to its return */
+  uint64_t downtime_ms;           /* the switchover: nobody ran the guest. 0 if there was none */
+  uint64_t switchover_disk_bytes; /* that the mirror still owed then, which are part of it */
+  uint64_t pause_ms;              /* from a pause that was asked for until the guest ran again */
+  uint64_t longest_silence_ms;    /* the longest of downtime, pause, throttle stall, page fault */
+  uint64_t lost_work_ms;          /* guest time that was lost to any of them */
+  uint64_t wire_bytes;            /* that went over the link, disks included */
   uint64_t iterations;
   unsigned max_throttle_pct;
   uint64_t over_cap_ms; /* for so long the guest ran throttled above what the policy permits */

@@ -108,7 +108,8 @@ double sim_dirtying_rate(const SimDirtying *dirtying) {
 /* A guest that needs a tenth of its processor for its writing does all of it with half a processor. */
 double sim_dirtying_speed(const SimGuest *guest, unsigned throttle_pct) {
   double left = (100.0 - throttle_pct) / 100.0, busy = guest->busy_pct ? guest->busy_pct / 100.0 : 1.0;
-  return left >= busy ? 1.0 : left / busy;
+  double device = guest->device_pct / 100.0;
+  return left >= busy ? 1.0 : device + (1.0 - device) * left / busy;
 }
 
 /* What it does but write costs nothing: a calm guest uses none. */

@@ -33,10 +33,10 @@ double sim_dirtying_harvest(SimDirtying *dirtying, unsigned region);
 /* Bytes that the guest writes in a second now, counted again each time. */
 double sim_dirtying_rate(const SimDirtying *dirtying);
 
-/* How much of its processor the guest's writing leaves when throttled by pct: its speed, 0 to 1. */
+/* How fast the guest writes when throttled by pct, 0 to 1: no slower while a busy vCPU gets what it needs. */
 double sim_dirtying_speed(const SimGuest *guest, unsigned throttle_pct);
 
-/* What share of its processor it uses now, throttled by pct. */
+/* What share of its CPU a busy vCPU uses now, throttled by pct. */
 double sim_dirtying_cpu_share(const SimDirtying *dirtying, unsigned throttle_pct);
 
 /* What a probe of one second would say. */

@@ -106,7 +106,7 @@ static void draw_guest(uint64_t *random, double link, SimGuest *guest) {
     guest->memory_bytes = 16 * MIG_MIB_BYTES;
   if (chance(random, 0.3))
     guest->zero_bytes = (uint64_t)((double)guest->memory_bytes * uniform(random, 0, 0.9));
-  guest->zero_last = chance(random, 0.5);
+  guest->zeroes = (SimZeroes)uniform(random, 0, 3);
   guest->busy_pct = chance(random, 0.3) ? (unsigned)uniform(random, 5, 100) : 0;
   guest->noise_pct = chance(random, 0.2) ? (unsigned)uniform(random, 5, 90) : 0;
   guest->passthrough = chance(random, 0.1);

@@ -22,8 +22,8 @@
  *  - The throttle at p % lets the guest run 10 ms and stops it for 10 ms × p/(100−p) (softmmu/cpu-throttle.c).
  *  - Post-copy begins at the next look, also in the first pass. Guest stopped, log read once more, device state sent, guest
  *    on at the target. Then the rest is sent in order, with the pages that the guest misses in between.
- * What the switchover takes: the dirty rest at the link's rate, what the socket's buffer still holds (QEMU counts it as
- * sent), and a fixed time for stop, device state and start.
+ * What the switchover takes: one more sync (ram_save_complete), the dirty rest at the link's rate, what the socket's buffer
+ * still holds (QEMU counts it as sent), what a mirror of disks is behind, and a fixed time for stop, device state and start.
  *
  * Post-copy (ram.c, ram_find_and_save_block: the scan goes on behind the page that was asked for): a cyclic writer that is
  * slower than the link finds its pages there before it needs them; a faster one goes at the link's pace, so waits
@@ -35,6 +35,7 @@
  * real guest dirties less in the first pass. The guest's clock begins at 0 with its first phase. */
 
 #define PAGE             4096.0
+#define HUGE_PAGE        (2.0 * 1024 * 1024)
 #define PAGE_WIRE        (4104.0 / PAGE) /* with its header (ram.c, save_page_header) */
 #define ZERO_WIRE        (9.0 / PAGE)
 #define LOOK_US          INT64_C(50000)  /* ram.c: MAX_WAIT */
@@ -44,14 +45,26 @@
 #define SYNC_GIB_US      20.0 /* per GiB of memory: its bitmap is read and merged */
 #define THROTTLE_MS      10.0 /* softmmu/cpu-throttle.c: CPU_THROTTLE_TIMESLICE_NS */
 #define THROTTLE_MAX     99u
-#define POST_COPY_STOP_S 0.003 /* to send which pages are void */
-#define FIRST_FAULTS     2.5   /* lab: silences of 101 to 116 ms around a clock that stood for 43 to 47 */
+#define POST_COPY_STOP_S 0.003           /* to send which pages are void */
+#define MIRROR_US        INT64_C(100000) /* blockjob.c: BLOCK_JOB_SLICE_TIME */
+#define FIRST_FAULTS     2.5 /* lab: silences of 101 to 116 ms around a clock that stood for 43 to 47 */
 
 double sim_remaining(const Sim *sim) {
   double bytes = sim->rest + sim->zero;
   for (unsigned i = 0; i < SIM_REGIONS; i++)
     bytes += sim->pending[i];
   return bytes;
+}
+
+/* A mirror copies what was written since its last round: it is behind by a sawtooth, and never quite idle. */
+double sim_disk_owed(const Sim *sim) {
+  const SimGuest *guest = &sim->scenario->guest;
+  double most = (double)guest->disk_owed_bytes;
+  if (sim->disk_sent <= 0 || guest->disk_write_bytes_per_s == 0 || sim->state < STATE_PRE_COPY)
+    return 0;
+  if (most <= 0)
+    most = (double)guest->disk_write_bytes_per_s * (double)MIRROR_US * 1e-6;
+  return most * (1.0 - 0.75 * (double)(sim->now_us % MIRROR_US) / (double)MIRROR_US);
 }
 
 /* --- rates --- */
@@ -96,8 +109,10 @@ static double wire_per_byte(const Sim *sim) {
   double all = sim_remaining(sim), zero = sim->zero;
   if (zero <= 0 || all <= 0)
     return PAGE_WIRE;
-  if (sim->scenario->guest.zero_last)
+  if (sim->scenario->guest.zeroes == SIM_ZEROES_LAST)
     return all > zero ? PAGE_WIRE : ZERO_WIRE;
+  if (sim->scenario->guest.zeroes == SIM_ZEROES_FIRST)
+    return ZERO_WIRE;
   return (zero * ZERO_WIRE + (all - zero) * PAGE_WIRE) / all;
 }
 
@@ -117,45 +132,70 @@ static double threshold(const Sim *sim) {
 /* --- time passes --- */
 
 static void drain(Sim *sim, double bytes) {
-  double all = sim_remaining(sim), wire = wire_per_byte(sim), keep;
+  double all = sim_remaining(sim), wire = wire_per_byte(sim), zero = sim->zero, of_first, first, keep;
   if (bytes <= 0 || all <= 0)
     return;
   if (bytes > all - 0.5)
     bytes = all; /* below a byte is rounding */
   sim->transferred += bytes * wire;
   sim->wire_bytes += bytes * wire;
-  if (sim->scenario->guest.zero_last && sim->zero > 0) {
-    double first = all - sim->zero, of_first = bytes < first ? bytes : first;
-    sim->zero = larger(sim->zero - (bytes - of_first), 0);
+  switch (zero > 0 ? sim->scenario->guest.zeroes : SIM_ZEROES_SCATTERED) {
+  case SIM_ZEROES_LAST:
+    first = all - zero;
+    of_first = bytes < first ? bytes : first;
+    sim->zero = larger(zero - (bytes - of_first), 0);
     keep = first > of_first ? 1.0 - of_first / first : 0;
-  } else {
+    break;
+  case SIM_ZEROES_FIRST:
+    sim->zero = larger(zero - bytes, 0);
+    keep = bytes < zero ? 1.0 : 1.0 - (bytes - zero) / (all - zero);
+    break;
+  case SIM_ZEROES_SCATTERED:
+  default:
     keep = 1.0 - bytes / all;
     sim->zero *= keep;
   }
+  sim->zero_passed += zero - sim->zero;
+  sim->normal_passed += bytes - (zero - sim->zero);
   sim->rest *= keep;
   for (unsigned i = 0; i < SIM_REGIONS; i++)
     sim->pending[i] *= keep;
 }
 
-/* The last whole window of 100 ms, when `rate` held from now until then. */
+/* The last whole window, when `rate` held from now until then. QEMU closes a window between two stretches of sending, so
+ * one that has a long sync in it is as long as that, and shows a slow link. */
+static int64_t window_end_us(const Sim *sim) {
+  int64_t end_us = sim->window_us + WINDOW_US;
+  return sim->busy_until_us > end_us ? sim->busy_until_us + LOOK_US : end_us;
+}
+
 static void advance_window(Sim *sim, int64_t to_us, double rate) {
-  int64_t whole;
-  if (sim->state != STATE_PRE_COPY || to_us < sim->window_us + WINDOW_US)
+  int64_t end_us = window_end_us(sim);
+  if (sim->state != STATE_PRE_COPY || to_us < end_us)
     return;
   double in_window = sim->transferred - sim->window_bytes;
-  int64_t first_end_us = sim->window_us + WINDOW_US;
-  double first =
-      in_window + (first_end_us > sim->now_us ? rate * (double)(first_end_us - sim->now_us) * 1e-6 : 0);
-  whole = (to_us - sim->window_us) / WINDOW_US;
-  sim->window_rate = whole > 1 ? rate : first / ((double)WINDOW_US * 1e-6);
+  if (end_us > sim->now_us)
+    in_window += rate * (double)(end_us - sim->now_us) * 1e-6;
+  int64_t whole = (to_us - end_us) / WINDOW_US;
+  sim->window_rate = whole > 0 ? rate : in_window / ((double)(end_us - sim->window_us) * 1e-6);
   /* what sim_advance() will have added at the window's end */
-  sim->window_us += whole * WINDOW_US;
+  sim->window_us = end_us + whole * WINDOW_US;
   sim->window_bytes = sim->transferred + rate * (double)(sim->window_us - sim->now_us) * 1e-6;
+}
+
+/* All is sent before the stretch is over. */
+static void end_window(Sim *sim) {
+  if (sim->now_us < sim->window_us + WINDOW_US)
+    return;
+  sim->window_rate = (sim->transferred - sim->window_bytes) / ((double)(sim->now_us - sim->window_us) * 1e-6);
+  sim->window_us = sim->now_us;
+  sim->window_bytes = sim->transferred;
 }
 
 /* What one missing page costs: the request's way, the buffer that is ahead of it, its own bytes. */
 static double fault_s(const Sim *sim) {
-  return sim->scenario->link.latency_ms * 1e-3 + buffer_s(sim) + (sim->rate > 0 ? PAGE / sim->rate : 0);
+  double page = sim->scenario->guest.huge_pages ? HUGE_PAGE : PAGE;
+  return sim->scenario->link.latency_ms * 1e-3 + buffer_s(sim) + (sim->rate > 0 ? page / sim->rate : 0);
 }
 
 /* Waiting per time that the guest runs, when so much of each region is missing. */
@@ -213,7 +253,10 @@ void sim_advance(Sim *sim, int64_t to_us) {
     sim_dirtying_run(&sim->dirtying, dt_us, sim_dirtying_speed(&sim->scenario->guest, sim->throttle_pct));
     if (sim->disk_sent > 0) {
       double write = (double)sim->scenario->guest.disk_write_bytes_per_s;
-      sim->wire_bytes += s * (write < sim->rate ? write : sim->rate);
+      double mirrored = s * (write < sim->rate ? write : sim->rate);
+      sim->wire_bytes += mirrored;
+      if (sim->state >= STATE_PRE_COPY)
+        sim->disk_sent += mirrored;
     }
   }
   if (sim->state == STATE_DISK) {
@@ -272,6 +315,10 @@ static double met_again(const Sim *sim, unsigned i, double dirty) {
   return larger(0, dirty + last - extent) * (left < last ? left / last : 1.0);
 }
 
+static int64_t sync_us(const Sim *sim) {
+  return SYNC_US + (int64_t)(SYNC_GIB_US * (double)sim->scenario->guest.memory_bytes / 0x1p30);
+}
+
 /* Reads the dirty log. */
 static void sync_log(Sim *sim) {
   for (unsigned i = 0; i < SIM_REGIONS; i++) {
@@ -293,8 +340,7 @@ static void sync_log(Sim *sim) {
     sim->period_dirty = 0;
   }
   sim->look_us = sim->now_us;
-  sim->busy_until_us =
-      sim->now_us + SYNC_US + (int64_t)(SYNC_GIB_US * (double)sim->scenario->guest.memory_bytes / 0x1p30);
+  sim->busy_until_us = sim->now_us + sync_us(sim);
 }
 
 static void begin_memory(Sim *sim) {
@@ -319,25 +365,29 @@ static void begin_memory(Sim *sim) {
 
 static void switch_over(Sim *sim) {
   SimResult *result = sim->result;
+  result->switchover_disk_bytes = sim->paused ? 0 : (uint64_t)sim_disk_owed(sim);
   result->switchover_remaining_bytes = (uint64_t)sim_remaining(sim);
   result->switchover_bandwidth_bytes_per_s = (uint64_t)sim->window_rate;
   result->switchover_limit_ms = (uint64_t)sim->downtime_limit_ms;
   sim->stopped_us = sim->paused ? sim->paused_us : sim->now_us;
-  sim->busy_until_us = sim->now_us;
+  sim->busy_until_us = sim->now_us + sync_us(sim); /* once more, with the guest stopped */
   sim->buffer_us = (int64_t)(buffer_s(sim) * 1e6);
   sim->state = STATE_SWITCHOVER;
 }
 
+/* libvirt ends the mirror before the guest starts at the target: it is given what it is behind first. */
 static void hand_over(Sim *sim) {
+  double disk_s = sim->rate > 0 ? (double)sim->result->switchover_disk_bytes / sim->rate : 0;
   sim->state = STATE_HANDOVER;
-  sim->state_ends_us = sim->now_us + (int64_t)sim->host.fixed_downtime_ms * 1000 + sim->buffer_us;
+  sim->state_ends_us =
+      sim->now_us + (int64_t)sim->host.fixed_downtime_ms * 1000 + sim->buffer_us + (int64_t)(disk_s * 1e6);
 }
 
 static void to_post_copy(Sim *sim) {
   sim->stopped_us = sim->now_us;
   sync_log(sim);
   sim->state = STATE_TO_POST_COPY;
-  sim->state_ends_us = sim->now_us + (int64_t)sim->host.fixed_downtime_ms * 1000 +
+  sim->state_ends_us = sim->now_us + sync_us(sim) + (int64_t)sim->host.fixed_downtime_ms * 1000 +
                        (int64_t)((buffer_s(sim) + POST_COPY_STOP_S) * 1e6);
 }
 
@@ -393,8 +443,11 @@ int64_t sim_qemu_next_us(const Sim *sim) {
   if (rate <= 0)
     return NEVER;
   zero_us = sim->now_us + (int64_t)ceil(left / rate * 1e6);
-  if (sim->scenario->guest.zero_last && sim->zero > 0 && left > sim->zero)
-    zero_us = sim->now_us + (int64_t)ceil((left - sim->zero) / rate * 1e6); /* the rate changes there */
+  /* the rate changes where the zeroes begin or end */
+  if (sim->scenario->guest.zeroes == SIM_ZEROES_LAST && sim->zero > 0 && left > sim->zero)
+    zero_us = sim->now_us + (int64_t)ceil((left - sim->zero) / rate * 1e6);
+  if (sim->scenario->guest.zeroes == SIM_ZEROES_FIRST && sim->zero > 0 && left > sim->zero)
+    zero_us = sim->now_us + (int64_t)ceil(sim->zero / rate * 1e6);
   if (sim->state != STATE_PRE_COPY)
     return zero_us;
 
@@ -409,7 +462,7 @@ int64_t sim_qemu_next_us(const Sim *sim) {
   look_us = sooner(look_us, zero_us);
   /* the threshold follows the bandwidth: unless that is steady, the next window's end changes it */
   if (fabs(sim->window_rate - rate * wire_per_byte(sim)) > 1.0)
-    look_us = sooner(look_us, sim->window_us + WINDOW_US);
+    look_us = sooner(look_us, window_end_us(sim));
   return look_us;
 }
 
@@ -424,6 +477,8 @@ static void begin_stream(Sim *sim) {
 
 /* migration_iteration_run() */
 static void look(Sim *sim) {
+  if (sim_remaining(sim) <= 0)
+    end_window(sim);
   if (sim_remaining(sim) > 0 && sim_remaining(sim) >= threshold(sim)) {
     /* not yet; a window's end or a limit that was lowered brought us here */
   } else {

@@ -56,6 +56,7 @@ typedef struct Sim {
   double pending[SIM_REGIONS], rest, zero;
   double harvest[SIM_REGIONS]; /* what the last log had of each region */
   double wire_bytes, transferred;
+  double zero_passed, normal_passed; /* memory that the stream has gone through, of both kinds */
   double disk_left, disk_sent;
   uint64_t iteration;
   int64_t look_us;       /* from when 50 ms are counted */
@@ -96,6 +97,9 @@ static inline double larger(double a, double b) {
 static inline int64_t sooner(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
+
+/* What the ready mirror is behind. */
+double sim_disk_owed(const Sim *sim);
 
 /* Dirty bytes that QEMU knows of. */
 double sim_remaining(const Sim *sim);

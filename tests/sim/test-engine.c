@@ -117,7 +117,7 @@ static void test_zero_pages_cost_nine_bytes(void **state) {
   scenario.guest.zero_bytes = 600 * MIB;
   const SimResult *r = run(&scenario);
   assert_near((double)r->wire_bytes, 400.0 * MIB * WIRE + 600.0 * MIB * 9 / 4096, 1e-6);
-  scenario.guest.zero_last = true;
+  scenario.guest.zeroes = SIM_ZEROES_LAST;
   r = run(&scenario);
   assert_near((double)r->wire_bytes, 400.0 * MIB * WIRE + 600.0 * MIB * 9 / 4096, 1e-6);
 }
@@ -249,7 +249,7 @@ static void test_a_stretch_of_zero_pages_makes_the_link_look_slow(void **state) 
   SimScenario scenario = plain(16000, 0, 0, SIM_WRITER_CYCLIC);
   scenario.host.scan_bytes_per_s = 2 * MIG_GIB_BYTES;
   scenario.guest.zero_bytes = 15000 * MIB;
-  scenario.guest.zero_last = true;
+  scenario.guest.zeroes = SIM_ZEROES_LAST;
   const SimResult *r = run(&scenario);
   assert_near((double)r->switchover_bandwidth_bytes_per_s, 2048.0 * MIB * 9 / 4096, 0.02);
 }

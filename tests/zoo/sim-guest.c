@@ -22,13 +22,19 @@ static unsigned busy_pct(const ZooGuest *guest) {
   return guest->busy_pct > 0 ? guest->busy_pct : (unsigned)(pct < 95 ? pct : 95);
 }
 
+static const SimZeroes zeroes[] = {
+    [ZOO_LAST] = SIM_ZEROES_LAST, [ZOO_FIRST] = SIM_ZEROES_FIRST, [ZOO_SCATTERED] = SIM_ZEROES_SCATTERED};
+
 void zoo_sim_guest(const ZooGuest *guest, uint64_t begun_ms, SimGuest *ret_guest) {
   unsigned count = zoo_phase_count(guest), first = 0, n = 0;
   bool repeat = guest->phases[count - 1].duration_ms > 0;
   *ret_guest = (SimGuest){
       .memory_bytes = guest->memory_mib * MIG_MIB_BYTES,
       .zero_bytes = guest->memory_mib * MIG_MIB_BYTES / 100 * guest->zero_pct,
-      .zero_last = guest->zero_where == ZOO_LAST,
+      .zeroes = zeroes[guest->zero_where],
+      .vcpus = guest->vcpus,
+      .busy_vcpus = guest->busy_vcpus,
+      .huge_pages = guest->huge_pages,
       .repeat = repeat,
       .busy_pct = busy_pct(guest),
       .disk_bytes = guest->disk_mib * MIG_MIB_BYTES,

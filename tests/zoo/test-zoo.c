@@ -172,7 +172,7 @@ static void simulated_phases_begin_anywhere(void **unused) {
   assert_int_equal(sim.phases[0].duration_ms, 0);
   assert_int_equal(sim.phases[0].regions[0].rate_bytes_per_s, 22 * MIG_MIB_BYTES);
   assert_int_equal(sim.phases[1].regions[0].ws_bytes, 0);
-  assert_true(sim.zero_last && sim.zero_bytes > 175 * MIG_MIB_BYTES);
+  assert_true(sim.zeroes == SIM_ZEROES_LAST && sim.zero_bytes > 175 * MIG_MIB_BYTES);
 }
 
 int main(void) {

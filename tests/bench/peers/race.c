@@ -52,6 +52,7 @@ typedef struct Race {
   uint64_t began_ms;
   MigSample last;
   unsigned max_throttle_pct;
+  MigVcpus vcpus;
   Done done[MOST_ACTIONS];
   unsigned n_done;
   bool paused, post_copy, out_of_time;
@@ -139,7 +140,7 @@ static void act(Race *race, const MigAction *action) {
 
 static void take_sample(Race *race, MigBandwidth *bandwidth, MigSample *ret_sample) {
   g_autoptr(GError) error = NULL;
-  if (!race->driver->ops->job_stats(race->conn, race->request.uuid, ret_sample, &error))
+  if (!race->driver->ops->job_stats(race->conn, race->request.uuid, &race->vcpus, ret_sample, &error))
     *ret_sample = (MigSample){0};
   ret_sample->now_ms = now_ms();
   if (!ret_sample->valid || !ret_sample->active)

@@ -55,7 +55,8 @@ static MigConn *gate_open(MigDriver *driver, const char *uri, unsigned timeout_m
 static void gate_close(MigConn *conn) {
   assert_ptr_equal(conn, gate);
 }
-static bool gate_job_stats(MigConn *conn, const char *uuid, MigSample *ret_sample, GError **error) {
+static bool gate_job_stats(MigConn *conn, const char *uuid, MigVcpus *vcpus, MigSample *ret_sample,
+                           GError **error) {
   assert_ptr_equal(conn, gate);
   ret_sample->iteration = 7;
   return pass();
@@ -117,7 +118,7 @@ static gpointer read_numbers(gpointer data) {
   MigConn *conn = driver->ops->open(driver, "gate:///system", 1000, NULL, NULL, NULL);
   MigSample sample = {0};
 
-  assert_true(driver->ops->job_stats(conn, UUID, &sample, NULL));
+  assert_true(driver->ops->job_stats(conn, UUID, NULL, &sample, NULL));
   assert_int_equal(sample.iteration, 7);
   driver->ops->close(conn);
   return NULL;

@@ -30,7 +30,9 @@ typedef struct Film {
   FilmSpan slow;              /* the link carries slow_link MiB/s */
   double slow_link;
   FilmSpan blind;     /* numbers cannot be read */
-  FilmSpan disks;     /* disks are copied */
+  FilmSpan disks;     /* disks are copied, and the memory waits */
+  double zeroes;      /* MiB of zeroes, which the first pass begins with and goes through at 1 GiB/s */
+  double owed;        /* MiB that the disks' copy is behind from then on */
   uint64_t silent_ms; /* before the first byte */
   uint64_t calm_ms,
       busy_ms;  /* the guest uses little of its CPU for so long, then all; over and over. 0: not known */
@@ -58,7 +60,7 @@ typedef struct FilmReel {
   const Film *film;
   MigSample sample;
   MigBandwidth bandwidth;
-  double remaining, processed, pass; /* bytes */
+  double remaining, processed, zero, pass; /* bytes */
   unsigned passes;
 } FilmReel;
 
@@ -78,11 +80,17 @@ static inline double film_next_pass(FilmReel *reel) {
 static inline void film_advance(FilmReel *reel, uint64_t now_ms) {
   const Film *film = reel->film;
   double rate = film_is_in(film->slow, now_ms) ? film->slow_link : film->link;
-  double left = now_ms > film->silent_ms ? rate * (double)MIG_MIB_BYTES / 1000 : 0;
+  double left =
+      now_ms > film->silent_ms && !film_is_in(film->disks, now_ms) ? rate * (double)MIG_MIB_BYTES / 1000 : 0;
   uint64_t cycle = film->calm_ms + film->busy_ms;
   bool busy = cycle > 0 && (now_ms - 1) % cycle >= film->calm_ms;
   if (busy || (film->busy_on && now_ms > film->calm_ms))
-    reel->sample.guest_cpu_ms++;
+    reel->sample.busiest_cpu_ms++;
+  if (left > 0 && reel->passes == 0 && reel->zero < film->zeroes * (double)MIG_MIB_BYTES) {
+    reel->zero += (double)MIG_GIB_BYTES / 1000;
+    reel->remaining -= (double)MIG_GIB_BYTES / 1000;
+    return;
+  }
   while (left > 0) {
     double sent = left < reel->remaining ? left : reel->remaining;
     reel->processed += sent;
@@ -101,8 +109,11 @@ static inline const MigSample *film_sample(FilmReel *reel, uint64_t now_ms) {
   sample->now_ms = now_ms;
   sample->valid = !film_is_in(film->blind, now_ms);
   sample->memory_processed_bytes = (uint64_t)(reel->processed + 0.5);
+  sample->memory_normal_bytes = sample->memory_processed_bytes;
+  sample->memory_zero_bytes = (uint64_t)(reel->zero + 0.5);
   sample->memory_remaining_bytes = (uint64_t)(reel->remaining + 0.5);
-  sample->disk_remaining_bytes = film_is_in(film->disks, now_ms) ? MIG_GIB_BYTES : 0;
+  sample->disk_remaining_bytes =
+      film_is_in(film->disks, now_ms) ? MIG_GIB_BYTES : (uint64_t)(film->owed * (double)MIG_MIB_BYTES);
   sample->throttle_pct =
       film->throttled_from_ms > 0 && now_ms >= film->throttled_from_ms ? film->throttle_pct : 0;
   if (sample->valid)

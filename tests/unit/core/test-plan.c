@@ -77,30 +77,28 @@ static const struct Start {
      .best = NONE, .auto_converge = true, .initial_pct = 25, .increment_pct = 10, .downtime_ms = 20},
     {"and begin with it where that is less", "allow_auto_converge=yes max_throttle_pct=15", .best = NONE,
      .auto_converge = true, .initial_pct = 15, .increment_pct = 10, .downtime_ms = 20},
-    {"QEMU's own bound is as good", "allow_auto_converge=yes max_throttle_pct=99", .best = NONE,
-     .auto_converge = true, .downtime_ms = 20},
-    {"computed ones land on it as well, from below where a stop would be too long",
-     "allow_auto_converge=yes max_throttle_pct=97 max_downtime_ms=50", HOPELESS,
-     .best = MIG_WAY_AUTO_CONVERGE, .auto_converge = true, .initial_pct = 82, .increment_pct = 5,
-     .downtime_ms = 20, .bandwidth = 50},
+    {"QEMU's own bound is as good", "allow_auto_converge=yes max_throttle_pct=99 max_downtime_ms=1s",
+     .best = NONE, .auto_converge = true, .downtime_ms = 20},
+    {"and on what keeps each stop within max_downtime_ms", /* 10 ms × 96/4 are 240 ms, of 97 they would be 323 */
+     "allow_auto_converge=yes max_throttle_pct=99", .best = NONE, .auto_converge = true, .initial_pct = 26,
+     .increment_pct = 10, .downtime_ms = 20},
     {"one that uses half of its CPU by more", "allow_auto_converge=yes max_throttle_pct=99", HOPELESS,
      .cpu_share = 0.5, .best = MIG_WAY_AUTO_CONVERGE, .auto_converge = true, .initial_pct = 95,
      .increment_pct = 1, .downtime_ms = 20, .bandwidth = 50},
     /* 10 ms × 83/17 are 49 ms, of 84 they would be 53. */
-    {"at first no stop is longer than the goal",
-     "allow_auto_converge=yes max_throttle_pct=99 max_downtime_ms=50", HOPELESS,
-     .best = MIG_WAY_AUTO_CONVERGE, .auto_converge = true, .initial_pct = 83, .increment_pct = 5,
-     .downtime_ms = 20, .bandwidth = 50},
-    {"but it begins with QEMU's least", "allow_auto_converge=yes max_throttle_pct=99 max_downtime_ms=1",
-     HOPELESS, .best = MIG_WAY_AUTO_CONVERGE, .auto_converge = true, .initial_pct = 20, .increment_pct = 5,
-     .downtime_ms = 1, .bandwidth = 50},
+    {"where no stop may be as long as it would take, no way is open",
+     "allow_auto_converge=yes max_throttle_pct=99 max_downtime_ms=50", HOPELESS, .best = NONE,
+     .auto_converge = true, .initial_pct = 23, .increment_pct = 10, .downtime_ms = 20, .bandwidth = 50},
+    {"and a goal of next to nothing leaves less than QEMU's least",
+     "allow_auto_converge=yes max_throttle_pct=99 max_downtime_ms=1", HOPELESS, .best = NONE,
+     .auto_converge = true, .initial_pct = 9, .increment_pct = 10, .downtime_ms = 1, .bandwidth = 50},
     {"not where post-copy is the way", "allow_auto_converge=yes allow_post_copy=yes", HOPELESS,
      .best = MIG_WAY_POST_COPY, .post_copy = true, .downtime_ms = 20, .bandwidth = 50},
     {"nor where a pause is", "allow_auto_converge=yes max_throttle_pct=20 max_pause_ms=20s", HOPELESS,
      .best = MIG_WAY_PAUSE, .downtime_ms = 20, .bandwidth = 50},
     {"where no way is open it may yet help", "allow_auto_converge=yes max_throttle_pct=50", HOPELESS,
      .best = NONE, .auto_converge = true, .downtime_ms = 20, .bandwidth = 50},
-    {"nor is any in time", "allow_auto_converge=yes max_throttle_pct=99 completion_timeout_s_per_gib=20",
+    {"nor is any in time", "allow_auto_converge=yes max_throttle_pct=90 completion_timeout_s_per_gib=20",
      HOPELESS, .best = NONE, .auto_converge = true, .downtime_ms = 20, .bandwidth = 50},
     {"nothing is asked that is not permitted", "", HOPELESS, .best = NONE, .downtime_ms = 20,
      .bandwidth = 50},
@@ -163,8 +161,8 @@ static void what_the_switch_took_before_is_reckoned_with(void **state) {
   const Probe idle[2] = {{1, 0}};
   const MigLinkFacts short_one = {50 * MIG_MIB_BYTES, 40}, long_one = {50 * MIG_MIB_BYTES, 240};
   MigPlan a = plan_of("", idle, 0, 1000, &short_one), b = plan_of("", idle, 0, 1000, &long_one);
-  assert_true(fabs(a.forecast.ways[MIG_WAY_PRE_COPY].pause_s - 0.04) < 1e-9);
-  assert_true(fabs(b.forecast.ways[MIG_WAY_PRE_COPY].pause_s - 0.24) < 1e-9);
+  assert_true(fabs(a.forecast.ways[MIG_WAY_PRE_COPY].pause_s - 0.04) < 1e-4); /* and the dirty log */
+  assert_true(fabs(b.forecast.ways[MIG_WAY_PRE_COPY].pause_s - 0.24) < 1e-4);
   assert_int_equal(b.switch_ms, 240);
 }
 

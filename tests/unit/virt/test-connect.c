@@ -235,7 +235,7 @@ static void a_domain_that_is_not_there_is_an_error_for_facts_and_an_answer_for_s
   assert_true(driver->ops->domain_status(conn, names[1], &status, NULL));
   assert_int_equal(status.state, MIG_END_ABSENT);
   assert_false(status.job_active);
-  assert_true(driver->ops->job_stats(conn, names[1], &sample, NULL));
+  assert_true(driver->ops->job_stats(conn, names[1], NULL, &sample, NULL));
   assert_true(sample.valid);
   assert_false(sample.active);
   driver->ops->close(conn);

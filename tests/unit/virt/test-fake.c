@@ -109,7 +109,8 @@ static MigEndState state_at(Fixture *fixture, MigConn *conn) {
 static bool active(Fixture *fixture) {
   MigSample sample = {0};
 
-  return fixture->driver->ops->job_stats(fixture->a, fixture->request.uuid, &sample, NULL) && sample.active;
+  return fixture->driver->ops->job_stats(fixture->a, fixture->request.uuid, NULL, &sample, NULL) &&
+         sample.active;
 }
 
 static void wait_active(Fixture *fixture, bool want) {
@@ -224,12 +225,12 @@ static void knobs_fail_calls_so_many_times(void **state) {
           "{" HOSTS "," VM ",\"calls\":{\"job_stats\":{\"fail\":\"BUSY\",\"message\":\"no\",\"times\":2}}}");
   for (int i = 0; i < 2; i++) {
     assert_false(
-        fixture->driver->ops->job_stats(fixture->a, fixture->request.uuid, &sample, &fixture->error));
+        fixture->driver->ops->job_stats(fixture->a, fixture->request.uuid, NULL, &sample, &fixture->error));
     assert_int_equal(fixture->error->code, MIG_VIRT_ERROR_BUSY);
     assert_string_equal(fixture->error->message, "no");
     g_clear_error(&fixture->error);
   }
-  assert_true(fixture->driver->ops->job_stats(fixture->a, fixture->request.uuid, &sample, NULL));
+  assert_true(fixture->driver->ops->job_stats(fixture->a, fixture->request.uuid, NULL, &sample, NULL));
 }
 
 static void a_migration_may_report_failure_though_the_domain_moved(void **state) {

@@ -23,6 +23,9 @@ static MigTypedParams full(void) {
   add(&params, VIR_DOMAIN_JOB_MEMORY_TOTAL, 268967936);
   add(&params, VIR_DOMAIN_JOB_MEMORY_PROCESSED, 260328239);
   add(&params, VIR_DOMAIN_JOB_MEMORY_REMAINING, 75182080);
+  add(&params, VIR_DOMAIN_JOB_MEMORY_CONSTANT, 7001);
+  add(&params, VIR_DOMAIN_JOB_MEMORY_NORMAL, 63001);
+  add(&params, VIR_DOMAIN_JOB_MEMORY_NORMAL_BYTES, 258052096);
   add(&params, VIR_DOMAIN_JOB_MEMORY_BPS, 47399675);
   add(&params, VIR_DOMAIN_JOB_MEMORY_DIRTY_RATE, 3107);
   add(&params, VIR_DOMAIN_JOB_MEMORY_PAGE_SIZE, 4096);
@@ -45,6 +48,8 @@ static void every_field_goes_where_it_belongs(void **state) {
   assert_int_equal(sample.memory_total_bytes, 268967936);
   assert_int_equal(sample.memory_processed_bytes, 260328239);
   assert_int_equal(sample.memory_remaining_bytes, 75182080);
+  assert_int_equal(sample.memory_zero_bytes, 7001 * 4096);
+  assert_int_equal(sample.memory_normal_bytes, 258052096);
   assert_int_equal(sample.memory_bps_bytes_per_s, 47399675);
   assert_int_equal(sample.disk_total_bytes, 11);
   assert_int_equal(sample.disk_processed_bytes, 12);
