@@ -86,8 +86,11 @@ static Job *full_job(MigPhase phase) {
                                 .libvirt_message = g_strdup("client socket is closed")};
     job->finished_usec = 1700000009000004;
     job->finished_ms = 9000;
-    job->result.have_total_time = job->result.have_downtime = job->result.have_transferred = true;
+    job->result.have_libvirt_time = job->result.have_downtime = job->result.have_transferred = true;
     job->result.total_time_ms = 8000;
+    job->result.libvirt_time_ms = 7000;
+    job->times.spent_ms[JOB_PART_CHECKS] = 1000;
+    job->times.spent_ms[JOB_PART_FIRST_PASS] = 7000;
     job->result.downtime_ms = 0;
     job->result.transferred_bytes = 123456789;
     job->result.running_at = JOB_AT_SOURCE;
