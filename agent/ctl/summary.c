@@ -42,7 +42,7 @@ static const struct {
     {"settle_ms", "to settle"},
 };
 
-/* "6.8 s in all: 105 ms checks, 412 ms to begin, …". */
+/* "6.8 s in all: 105 ms checks, 412 ms to begin, …" */
 static void print_times(Term *term, const JobView *job) {
   json_t *object = json_object_get(json_object_get(job->json, "result"), "parts");
   const char *separator = ": ";
@@ -58,11 +58,12 @@ static void print_times(Term *term, const JobView *job) {
     term_print(term, "%s%s %s", separator, format_duration_ms(part_ms).text, parts[i].words);
     separator = ", ";
   }
+  term_print(term, ".");
   if (json_is_false(json_object_get(object, "exact")))
-    term_print(term, " (the sum is right, the parts may be off: the agent did not watch all the time)");
-  term_print(term, ".\n");
+    term_print(term, " The agent did not watch all the time: the sum is right, but the parts may be off.");
   if (job->libvirt_time_ms >= 0)
-    term_print(term, "  %s by libvirt's own count.\n", format_duration_ms(job->libvirt_time_ms).text);
+    term_print(term, " libvirt itself counts %s.", format_duration_ms(job->libvirt_time_ms).text);
+  term_print(term, "\n");
 }
 
 static void print_downtime(Term *term, const JobView *job) {
@@ -75,7 +76,7 @@ static void print_downtime(Term *term, const JobView *job) {
   if (job->downtime_error_ms >= 0)
     term_print(term, ", give or take %s", format_duration_ms(job->downtime_error_ms).text);
   if (job->libvirt_downtime_ms >= 0)
-    term_print(term, ", %s by libvirt's own count", format_duration_ms(job->libvirt_downtime_ms).text);
+    term_print(term, "; libvirt itself counts %s", format_duration_ms(job->libvirt_downtime_ms).text);
   term_print(term, ".\n");
 }
 

@@ -21,6 +21,9 @@
 
 #include <string.h>
 
+/* How soon to check again once libvirt said that the guest runs here: it only has to tidy up. */
+#define RUNS_HERE_MS 100
+
 IncomingBack *incoming_back_new(Mover *mover, const Job *job) {
   IncomingBack *back = g_new0(IncomingBack, 1);
 
@@ -304,7 +307,8 @@ static void follow(Mover *mover, Job *job, const MigSlotAnswer *answer) {
   else
     incoming_enter(mover, job, answer->phase, answer->why);
   note_stage(job, answer->stage);
-  job->lease->due_ms = clock_now_ms() + answer->again_ms;
+  job->lease->due_ms =
+      clock_now_ms() + (job->times.part == JOB_PART_SETTLE ? RUNS_HERE_MS : answer->again_ms);
   if (job->revision != revision)
     jobs_state_changed(mover->jobs, job);
 }
