@@ -8,6 +8,10 @@
 #include "agent/base/clock.h"
 #include "agent/move/run-private.h"
 
+/* An event that a busy libvirtd sends late may make the time between two of them too short: then libvirt's count is longer by
+ * more than this. */
+#define LATE_MS 50
+
 /* Parts only follow one another: news of an earlier one is old. `seen`: that is when it began. */
 static void enter(JobRun *run, JobPart part, uint64_t at_ms, bool seen) {
   JobTimes *times = &run->job->times;
@@ -116,8 +120,7 @@ void timing_take_downtime(JobRun *run, const WorkerReport *report, const MigFina
   result->have_libvirt_downtime = final && final->have_downtime && !post_copy;
   result->libvirt_downtime_ms = result->have_libvirt_downtime ? final->downtime_ms : 0;
   result->have_downtime = heard || result->have_libvirt_downtime;
-  /* An event that a busy libvirtd sends late makes the time between the two too short. */
-  if (heard && between_ms + report->error_ms >= result->libvirt_downtime_ms) {
+  if (heard && between_ms + LATE_MS >= result->libvirt_downtime_ms) {
     result->downtime_ms = between_ms;
     result->downtime_error_ms = report->error_ms;
   } else {
