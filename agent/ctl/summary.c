@@ -31,15 +31,9 @@ static const struct {
   const char *key;
   const char *words;
 } parts[] = {
-    {"queued_ms", "waiting"},
-    {"checks_ms", "checks"},
-    {"begin_ms", "to begin"},
-    {"disks_ms", "disks"},
-    {"first_pass_ms", "first pass"},
-    {"passes_ms", "further passes"},
-    {"switch_ms", "switchover"},
-    {"post_copy_ms", "post-copy"},
-    {"settle_ms", "to settle"},
+    {"queued_ms", "waiting"},    {"checks_ms", "checks"},         {"begin_ms", "to begin"},
+    {"disks_ms", "disks"},       {"first_pass_ms", "first pass"}, {"passes_ms", "further passes"},
+    {"switch_ms", "switchover"}, {"post_copy_ms", "post-copy"},   {"settle_ms", "to settle"},
 };
 
 /* "6.8 s in all: 105 ms checks, 412 ms to begin, …" */

@@ -91,7 +91,8 @@ typedef struct JobResult {
   uint64_t downtime_ms;
   uint64_t downtime_error_ms;   /* at most so much; 0: it is libvirt's number */
   uint64_t libvirt_downtime_ms; /* libvirt's own; none after post-copy */
-  const char *downtime_unknown; /* why there is none: static or interned; NULL: there is, or it did not migrate */
+  const char
+      *downtime_unknown; /* why there is none: static or interned; NULL: there is, or it did not migrate */
   uint64_t transferred_bytes;
   JobWhere running_at;
   char *evidence; /* what both ends say; also while the outcome is open */

@@ -8,15 +8,9 @@
 #include <inttypes.h>
 
 static const char *const part_names[] = {
-    [JOB_PART_QUEUED] = "queued",
-    [JOB_PART_CHECKS] = "checks",
-    [JOB_PART_BEGIN] = "begin",
-    [JOB_PART_DISKS] = "disks",
-    [JOB_PART_FIRST_PASS] = "first_pass",
-    [JOB_PART_PASSES] = "passes",
-    [JOB_PART_SWITCH] = "switch",
-    [JOB_PART_POST_COPY] = "post_copy",
-    [JOB_PART_SETTLE] = "settle",
+    [JOB_PART_QUEUED] = "queued", [JOB_PART_CHECKS] = "checks",         [JOB_PART_BEGIN] = "begin",
+    [JOB_PART_DISKS] = "disks",   [JOB_PART_FIRST_PASS] = "first_pass", [JOB_PART_PASSES] = "passes",
+    [JOB_PART_SWITCH] = "switch", [JOB_PART_POST_COPY] = "post_copy",   [JOB_PART_SETTLE] = "settle",
 };
 TABLE_COVERS(part_names, JOB_PART_COUNT);
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 typedef enum JobPart {
-  JOB_PART_QUEUED,     /* waits: for its turn, for a condition, for a share of the bandwidth. Incoming: for the guest */
+  JOB_PART_QUEUED, /* waits: for its turn, for a condition, for a share of the bandwidth. Incoming: for the guest */
   JOB_PART_CHECKS,     /* both ends are asked. Incoming: disk images are created */
   JOB_PART_BEGIN,      /* from the order to migrate to the first byte of the guest */
   JOB_PART_DISKS,      /* disks are copied, before the memory */

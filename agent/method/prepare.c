@@ -10,9 +10,9 @@
  * this node has nothing at its path: then it counts as one to copy. */
 #include "agent/method/methods.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/jobjson.h"
 #include "agent/job/log.h"
-#include "agent/base/clock.h"
 #include "agent/libvirtd/survey.h"
 #include "agent/move/incoming.h"
 #include "agent/request/params.h"

@@ -21,8 +21,7 @@ static void log_success(const Job *job) {
             "migrated to %s in %.1f s (%s), downtime %" PRIu64 " ms",
             job->target_name ? job->target_name : job->target_uri, total_s, parts, job->result.downtime_ms);
   else
-    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED,
-            "migrated to %s in %.1f s (%s), downtime unknown: %s",
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "migrated to %s in %.1f s (%s), downtime unknown: %s",
             job->target_name ? job->target_name : job->target_uri, total_s, parts,
             job->result.downtime_unknown);
 }

@@ -74,7 +74,7 @@ void limits_tick(JobRun *run, uint64_t now_ms);
 
 /* Of the source. */
 void timing_on_event(JobRun *run, const MigVirtEvent *event);
-void timing_on_runs_there(JobRun *run, const WorkerReport *report);
+void timing_on_resumed(JobRun *run, const WorkerReport *report);
 void timing_on_sample(JobRun *run);
 void timing_on_returned(JobRun *run, const GError *error);
 /* The migration succeeded. `final` may be NULL. */

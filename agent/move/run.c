@@ -294,8 +294,8 @@ static void on_report(Worker *worker, const WorkerReport *report, gpointer user_
   case WORKER_RETURNED:
     outcome_on_returned(run, report);
     break;
-  case WORKER_RUNS_THERE:
-    timing_on_runs_there(run, report);
+  case WORKER_RESUMED:
+    timing_on_resumed(run, report);
     break;
   case WORKER_ATTACHED:
     recover_on_attached(run, report);

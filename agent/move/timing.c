@@ -58,7 +58,7 @@ void timing_on_event(JobRun *run, const MigVirtEvent *event) {
 }
 
 /* libvirt says it twice in post-copy: when the guest begins to run, and when all of its memory is there. */
-void timing_on_runs_there(JobRun *run, const WorkerReport *report) {
+void timing_on_resumed(JobRun *run, const WorkerReport *report) {
   bool post_copy = report->target == MIG_END_RUNNING_POSTCOPY;
   JobTimes *times = &run->job->times;
 
@@ -105,7 +105,8 @@ static const char *why_unknown(const Job *job) {
   if (job->times.stopped_ms == 0)
     return "the agent did not hear when the guest stopped: it was not running then, or had no connection to "
            "this node's libvirtd";
-  return "the agent did not hear from the target when the guest resumed: it had no connection to its libvirtd";
+  return "the agent did not hear from the target when the guest resumed: it had no connection to its "
+         "libvirtd";
 }
 
 void timing_take_downtime(JobRun *run, const WorkerReport *report, const MigFinalStats *final) {

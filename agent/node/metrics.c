@@ -31,8 +31,9 @@ static void note_finished(Metrics *metrics, const Job *job) {
   if (job->direction != MIG_DIRECTION_OUTGOING)
     return;
   if (job->started_usec > 0)
-    prom_histogram_note(&metrics->wait, wait_bounds, G_N_ELEMENTS(wait_bounds),
-                        (double)MAX(job->started_usec - job->created_usec, 0) / 1e6);
+    prom_histogram_note(
+        &metrics->wait, wait_bounds, G_N_ELEMENTS(wait_bounds),
+        (double)(job->times.spent_ms[JOB_PART_QUEUED] + job->times.spent_ms[JOB_PART_CHECKS]) / 1e3);
   if (job->phase != MIG_PHASE_SUCCEEDED)
     return;
   prom_histogram_note(&metrics->duration, duration_bounds, G_N_ELEMENTS(duration_bounds),

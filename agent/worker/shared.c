@@ -240,8 +240,8 @@ bool worker_ask_target(Worker *worker, EndpointAnswer *ret_answer, GError **erro
 
 static void hear(const MigVirtEvent *event, gpointer user_data) {
   if (event->state == MIG_END_RUNNING || event->state == MIG_END_RUNNING_POSTCOPY)
-    worker_post(user_data, &(WorkerReport){
-                               .kind = WORKER_RUNS_THERE, .target = event->state, .at_ms = event->at_ms});
+    worker_post(user_data,
+                &(WorkerReport){.kind = WORKER_RESUMED, .target = event->state, .at_ms = event->at_ms});
 }
 
 void worker_watch_ends(Worker *worker) {

@@ -52,7 +52,7 @@ struct Worker {
   uint64_t asked_ms;  /* before the look that precedes the call */
   uint64_t stayed_ms; /* as in mig_settle_init() */
   Endpoint *source;
-  Endpoint *target; /* from before the migration: watches what happens there */
+  Endpoint *target;                        /* from before the migration: watches what happens there */
   uint64_t source_took_us, target_took_us; /* the quickest answer of each end; 0: none yet */
 
   GMutex mutex;

@@ -42,7 +42,7 @@ typedef enum WorkerReportKind {
   WORKER_IN_CLEAR,  /* error: an end has no certificates, so it starts again without TLS */
   WORKER_RETURNED,  /* the migration's call returned, with its error, or NULL */
   WORKER_ATTACHED,  /* a migration was found in progress */
-  WORKER_RUNS_THERE, /* target, at_ms: libvirt said that the guest runs at the target */
+  WORKER_RESUMED,   /* target, at_ms: libvirt said that the guest runs at the target */
   WORKER_LEARNT,    /* record: what was seen of the outcome, to be recorded */
   WORKER_UNSETTLED, /* evidence, plan, awaits, news: no verdict yet. On every change */
   WORKER_TOUCHING,  /* touch, plan, tries, evidence: about to take an action of settle.h */
@@ -76,7 +76,7 @@ typedef struct WorkerReport {
   uint64_t again_ms; /* monotonic: next try not before; 0: none needed */
   char *evidence;
   uint64_t at_ms;
-  uint64_t error_ms; /* SETTLED: how far apart two events of both ends may be heard that happen at once; 0: unknown */
+  uint64_t error_ms; /* SETTLED: of the time between events of both ends; 0: unknown */
   bool have_final;
   MigFinalStats final;
 } WorkerReport;

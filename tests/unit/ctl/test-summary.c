@@ -21,7 +21,8 @@ static const struct End {
      "'parts':{'exact':true,'queued_ms':2,'checks_ms':105,'begin_ms':412,'disks_ms':0,'first_pass_ms':3900,"
      "'passes_ms':0,'switch_ms':41,'post_copy_ms':2150,'settle_ms':202},'libvirt_time_ms':6490,"
      "'downtime_ms':41,'downtime_error_ms':2}}",
-     "web1 is now running on kvm2.\n  6.8 s in all: 2 ms waiting, 105 ms checks, 412 ms to begin, 3.9 s first "
+     "web1 is now running on kvm2.\n  6.8 s in all: 2 ms waiting, 105 ms checks, 412 ms to begin, 3.9 s "
+     "first "
      "pass, 41 ms switchover, 2.1 s post-copy, 202 ms to settle. libvirt itself counts 6.5 s.\n"
      "  Downtime 41 ms, give or take 2 ms.\n"},
     {"succeeded while nobody watched",
