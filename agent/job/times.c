@@ -42,7 +42,7 @@ char *job_times_describe(const JobTimes *times) {
     if (times->spent_ms[part] > 0)
       g_string_append_printf(text, "%s%s %.2f s", text->len > 0 ? ", " : "", part_names[part],
                              (double)times->spent_ms[part] / 1000);
-  return g_string_free(text, FALSE);
+  return g_strdelimit(g_string_free(text, FALSE), "_", '-');
 }
 
 json_t *job_times_to_json(const JobTimes *times) {

@@ -45,7 +45,7 @@ void job_times_enter(JobTimes *times, JobPart part, uint64_t at_ms);
 /* Of the parts that are over; of a finished job, all. */
 uint64_t job_times_total_ms(const JobTimes *times);
 
-/* "checks 0.12 s, begin 0.30 s": those that took at least 1 ms; to be freed. */
+/* "checks 0.12 s, first-pass 0.30 s": those that took at least 1 ms; to be freed. */
 char *job_times_describe(const JobTimes *times);
 
 /* As in the interface's type TimeParts: what a finished job keeps. NULL, or no object: nothing is known. */

@@ -14,8 +14,7 @@ static void log_success(const Job *job) {
   double total_s = (double)job->result.total_time_ms / 1000;
 
   if (job->lease)
-    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "arrived, %.1f s after the request (%s)", total_s,
-            parts);
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "arrived after %.1f s (%s)", total_s, parts);
   else if (job->result.have_downtime)
     log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED,
             "migrated to %s in %.1f s (%s), downtime %" PRIu64 " ms",

@@ -23,6 +23,11 @@ static void enter(JobRun *run, JobPart part, uint64_t at_ms, bool seen) {
   jobs_save(run->mover->jobs, run->job, NULL, NULL);
 }
 
+/* A guest that does not run makes no switch that can be seen. */
+static bool saw_switch(const Job *job) {
+  return job->times.resumed_ms > 0 || !job->record.ran_before;
+}
+
 /* --- events --- */
 
 static void on_state(JobRun *run, const MigVirtEvent *event) {
@@ -54,7 +59,7 @@ void timing_on_event(JobRun *run, const MigVirtEvent *event) {
   else if (event->kind == MIG_VIRT_EVENT_STATE)
     on_state(run, event);
   else if (event->kind == MIG_VIRT_EVENT_JOB_DONE && event->success)
-    enter(run, JOB_PART_SETTLE, event->at_ms, run->job->times.resumed_ms > 0);
+    enter(run, JOB_PART_SETTLE, event->at_ms, saw_switch(run->job));
 }
 
 /* libvirt says it twice in post-copy: when the guest begins to run, and when all of its memory is there. */
@@ -92,7 +97,7 @@ void timing_on_sample(JobRun *run) {
 
 void timing_on_returned(JobRun *run, const GError *error) {
   if (!error)
-    enter(run, JOB_PART_SETTLE, clock_now_ms(), run->job->times.resumed_ms > 0);
+    enter(run, JOB_PART_SETTLE, clock_now_ms(), saw_switch(run->job));
   else if (mig_virt_error_is_answer(error) && run->job->stage != MIG_STAGE_POST_COPY)
     enter(run, JOB_PART_SETTLE, clock_now_ms(), true);
 }

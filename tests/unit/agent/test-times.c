@@ -36,7 +36,7 @@ static void what_took_no_time_is_not_told_in_words(void **state) {
   JobTimes times = {.spent_ms = {[JOB_PART_CHECKS] = 1020, [JOB_PART_POST_COPY] = 5}};
   g_autofree char *text = job_times_describe(&times);
 
-  assert_string_equal(text, "checks 1.02 s, post_copy 0.01 s");
+  assert_string_equal(text, "checks 1.02 s, post-copy 0.01 s");
 }
 
 static void every_part_has_a_name_of_its_own(void **state) {
