@@ -119,12 +119,13 @@ void timing_take_downtime(JobRun *run, const WorkerReport *report, const MigFina
   const JobTimes *times = &job->times;
   JobResult *result = &job->result;
   bool post_copy = job->stage == MIG_STAGE_POST_COPY || times->spent_ms[JOB_PART_POST_COPY] > 0;
-  bool heard = times->stopped_ms > 0 && times->resumed_ms > 0 && report->error_ms > 0;
+  bool ran = job->record.ran_before;
+  bool heard = ran && times->stopped_ms > 0 && times->resumed_ms > 0 && report->error_ms > 0;
   uint64_t between_ms = heard ? times->resumed_ms - MIN(times->stopped_ms, times->resumed_ms) : 0;
 
   /* In post-copy, libvirt counts only until the source has sent the devices' state. For a guest that was paused it counts as if
    * it had run. */
-  result->have_libvirt_downtime = final && final->have_downtime && !post_copy && job->record.ran_before;
+  result->have_libvirt_downtime = ran && final && final->have_downtime && !post_copy;
   result->libvirt_downtime_ms = result->have_libvirt_downtime ? final->downtime_ms : 0;
   result->have_downtime = heard || result->have_libvirt_downtime;
   if (heard && between_ms + LATE_MS >= result->libvirt_downtime_ms) {

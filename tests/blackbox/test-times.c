@@ -114,6 +114,18 @@ static void without_events_the_downtime_is_libvirts_and_the_parts_are_not_exact(
   assert_null(member_of(job, "result.downtime_error_ms"));
 }
 
+static void a_paused_guest_has_no_downtime_but_a_reason(void **state) {
+  Bb *bb = *state;
+  json_t *job;
+
+  bb_set_domain(bb, "vm1", "state", json_string("paused"));
+  bb_start(bb);
+  job = move(bb, "vm1");
+  assert_adds_up(job);
+  assert_null(member_of(job, "result.downtime_ms"));
+  assert_text(job, "result.downtime_unknown", "the guest was not running");
+}
+
 /* --- post-copy --- */
 
 static json_t *begin_post_copy(Bb *bb) {
@@ -239,6 +251,7 @@ int main(void) {
   TESTS_ADD(&tests, waiting_for_a_turn_is_a_part);
   TESTS_ADD(&tests, the_downtime_is_about_that_of_the_hypervisor);
   TESTS_ADD(&tests, without_events_the_downtime_is_libvirts_and_the_parts_are_not_exact);
+  TESTS_ADD(&tests, a_paused_guest_has_no_downtime_but_a_reason);
   TESTS_ADD(&tests, post_copy_has_a_downtime_by_the_events_of_both_ends);
   TESTS_ADD(&tests, post_copy_keeps_its_downtime_over_a_restart);
   TESTS_ADD(&tests, a_stop_that_nobody_heard_of_leaves_no_downtime_but_a_reason);
