@@ -8,9 +8,9 @@
 #include "agent/base/clock.h"
 #include "agent/move/run-private.h"
 
-/* An event that a busy libvirtd sends late may make the time between two of them too short: then libvirt's count is longer by
- * more than this. */
-#define LATE_MS 50
+/* An event that was sent or read late may make the time between two of them too short. Then libvirt's count is longer, by more
+ * than this and the error. */
+#define LATE_MS 10
 
 /* Parts only follow one another: news of an earlier one is old. `seen`: that is when it began. */
 static void enter(JobRun *run, JobPart part, uint64_t at_ms, bool seen) {
@@ -108,10 +108,8 @@ static const char *why_unknown(const Job *job) {
   if (!job->record.ran_before)
     return "the guest was not running";
   if (job->times.stopped_ms == 0)
-    return "the agent did not hear when the guest stopped: it was not running then, or had no connection to "
-           "this node's libvirtd";
-  return "the agent did not hear from the target when the guest resumed: it had no connection to its "
-         "libvirtd";
+    return "the agent was not running when the guest stopped, or had no connection to this node's libvirtd";
+  return "the agent had no connection to the target's libvirtd when the guest resumed there";
 }
 
 void timing_take_downtime(JobRun *run, const WorkerReport *report, const MigFinalStats *final) {
@@ -128,7 +126,7 @@ void timing_take_downtime(JobRun *run, const WorkerReport *report, const MigFina
   result->have_libvirt_downtime = ran && final && final->have_downtime && !post_copy;
   result->libvirt_downtime_ms = result->have_libvirt_downtime ? final->downtime_ms : 0;
   result->have_downtime = heard || result->have_libvirt_downtime;
-  if (heard && between_ms + LATE_MS >= result->libvirt_downtime_ms) {
+  if (heard && between_ms + report->error_ms + LATE_MS >= result->libvirt_downtime_ms) {
     result->downtime_ms = between_ms;
     result->downtime_error_ms = report->error_ms;
   } else {
