@@ -85,10 +85,17 @@ static const Field failure_strings[] = {
     FIELD("libvirt_message", libvirt_message),
 };
 static const Field failure_numbers[] = {FIELD("libvirt_code", libvirt_code)};
-static const Field result_strings[] = {FIELD("running_at", running_at), FIELD("evidence", evidence)};
+static const Field result_strings[] = {
+    FIELD("running_at", running_at),
+    FIELD("evidence", evidence),
+    FIELD("downtime_unknown", downtime_unknown),
+};
 static const Field result_numbers[] = {
     FIELD("total_time_ms", total_time_ms),
+    FIELD("libvirt_time_ms", libvirt_time_ms),
     FIELD("downtime_ms", downtime_ms),
+    FIELD("downtime_error_ms", downtime_error_ms),
+    FIELD("libvirt_downtime_ms", libvirt_downtime_ms),
     FIELD("transferred_bytes", transferred_bytes),
 };
 

@@ -52,8 +52,9 @@ typedef struct JobView {
 
   /* result */
   bool has_result;
-  int64_t total_time_ms, downtime_ms, transferred_bytes;
-  const char *running_at, *evidence;
+  int64_t total_time_ms, libvirt_time_ms, transferred_bytes;
+  int64_t downtime_ms, downtime_error_ms, libvirt_downtime_ms;
+  const char *running_at, *evidence, *downtime_unknown;
 } JobView;
 
 /* False if it is not a job: id, domain or phase is missing or invalid. Takes no reference. */

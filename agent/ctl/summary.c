@@ -27,13 +27,59 @@ static char *describe_whereabouts(const JobView *job) {
                          job->domain);
 }
 
+/* In the order in which they follow one another. */
+static const struct {
+  const char *key;
+  const char *words;
+} parts[] = {
+    {"queued_ms", "waiting"},    {"checks_ms", "checks"},         {"begin_ms", "to begin"},
+    {"disks_ms", "disks"},       {"first_pass_ms", "first pass"}, {"passes_ms", "further passes"},
+    {"switch_ms", "switchover"}, {"post_copy_ms", "post-copy"},   {"settle_ms", "to settle"},
+};
+
+/* "6.8 s in all: 105 ms checks, 412 ms to begin, …" */
+static void print_times(Term *term, const JobView *job) {
+  json_t *object = json_object_get(json_object_get(job->json, "result"), "parts");
+  const char *separator = ": ";
+
+  if (job->total_time_ms < 0)
+    return;
+  term_print(term, "  %s in all", format_duration_ms(job->total_time_ms).text);
+  for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+    int64_t part_ms = json_int_of(object, parts[i].key);
+
+    if (part_ms <= 0)
+      continue;
+    term_print(term, "%s%s %s", separator, format_duration_ms(part_ms).text, parts[i].words);
+    separator = ", ";
+  }
+  term_print(term, ".");
+  if (json_is_false(json_object_get(object, "exact")))
+    term_print(term, " The agent did not watch all the time: the sum is right, but the parts may be off.");
+  if (job->libvirt_time_ms >= 0)
+    term_print(term, " libvirt itself counts %s.", format_duration_ms(job->libvirt_time_ms).text);
+  term_print(term, "\n");
+}
+
+static void print_downtime(Term *term, const JobView *job) {
+  if (job->downtime_ms >= 0)
+    term_print(term, "  Downtime %s", format_duration_ms(job->downtime_ms).text);
+  else if (job->downtime_unknown)
+    term_print(term, "  Downtime unknown: %s", job->downtime_unknown);
+  else
+    return;
+  if (job->downtime_error_ms >= 0)
+    term_print(term, ", give or take %s", format_duration_ms(job->downtime_error_ms).text);
+  if (job->libvirt_downtime_ms >= 0)
+    term_print(term, "; libvirt itself counts %s", format_duration_ms(job->libvirt_downtime_ms).text);
+  term_print(term, ".\n");
+}
+
 static void print_numbers(Term *term, const JobView *job) {
   g_autoptr(GString) text = g_string_new(NULL);
 
-  if (job->total_time_ms >= 0)
-    g_string_append_printf(text, ", %s in total", format_duration_ms(job->total_time_ms).text);
-  if (job->downtime_ms >= 0)
-    g_string_append_printf(text, ", downtime %s", format_duration_ms(job->downtime_ms).text);
+  print_times(term, job);
+  print_downtime(term, job);
   if (job->transferred_bytes >= 0)
     g_string_append_printf(text, ", %s transferred", format_bytes(job->transferred_bytes).text);
   if (job->iteration > 0)

@@ -35,7 +35,8 @@ Job *job_new(void) {
   job->phase = MIG_PHASE_PENDING;
   job->created_usec = g_get_real_time();
   job->pending_since_usec = job->created_usec;
-  job->pending_since_ms = clock_now_ms();
+  job->times.since_usec = job->created_usec;
+  job->pending_since_ms = job->times.since_ms = clock_now_ms();
   job->events = g_ptr_array_new_with_free_func(job_event_free);
   mig_policy_init(&job->policy);
   return job;
@@ -44,6 +45,11 @@ Job *job_new(void) {
 Job *job_new_for(const JobRequest *request) {
   Job *job = job_new();
 
+  if (request->asked_ms > 0) {
+    job->created_usec -= (int64_t)(job->pending_since_ms - request->asked_ms) * 1000;
+    job->times.since_usec = job->created_usec;
+    job->times.since_ms = request->asked_ms;
+  }
   job->caller = caller_copy(request->caller);
   job->domain_name = job_copy_text(request->domain_name);
   g_strlcpy(job->domain_uuid, request->domain_uuid, sizeof job->domain_uuid);
@@ -162,16 +168,32 @@ static void note_recovery(Job *job) {
   }
 }
 
+/* A migration that is taken up again, or lost from sight, goes on where it was. */
+static void note_part(Job *job, MigPhase before) {
+  JobPart part = job->times.part;
+
+  if (job->phase == MIG_PHASE_PENDING)
+    part = JOB_PART_QUEUED;
+  else if (job->phase == MIG_PHASE_PREPARING)
+    part = JOB_PART_CHECKS;
+  else if (job->phase == MIG_PHASE_MIGRATING && before != MIG_PHASE_RECOVERING)
+    part = job->direction == MIG_DIRECTION_INCOMING ? JOB_PART_PASSES : JOB_PART_BEGIN;
+  job_times_enter(&job->times, part, clock_now_ms());
+}
+
 void job_set_phase(Job *job, MigPhase phase, const char *format, ...) {
+  MigPhase before = job->phase;
   va_list args;
 
   g_return_if_fail(mig_phase_may_follow(job->phase, phase));
   job->phase = phase;
+  note_part(job, before);
   note_recovery(job);
   if (mig_phase_is_final(phase)) {
     job->stage = MIG_STAGE_NONE;
     job->finished_usec = g_get_real_time();
-    job->finished_ms = g_get_monotonic_time() / 1000;
+    job->finished_ms = (int64_t)job->times.since_ms;
+    job->result.total_time_ms = job_times_total_ms(&job->times);
     g_clear_pointer(&job->next_action, g_free);
   }
   va_start(args, format);

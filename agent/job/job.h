@@ -6,6 +6,7 @@
 #include "agent/config/goals.h"
 #include "agent/job/caller.h"
 #include "agent/job/joblease.h"
+#include "agent/job/times.h"
 #include "libmigrate/core/admission.h"
 #include "libmigrate/core/monitor.h"
 #include "libmigrate/core/policy.h"
@@ -84,9 +85,14 @@ typedef struct JobForecast {
 
 /* What came of the migration. */
 typedef struct JobResult {
-  bool have_total_time, have_downtime, have_transferred;
-  uint64_t total_time_ms;
+  bool have_libvirt_time, have_downtime, have_libvirt_downtime, have_transferred;
+  uint64_t total_time_ms;   /* from the request to the end */
+  uint64_t libvirt_time_ms; /* libvirt's own, of its job */
   uint64_t downtime_ms;
+  uint64_t downtime_error_ms;   /* at most so much; 0: it is libvirt's number */
+  uint64_t libvirt_downtime_ms; /* libvirt's own; none after post-copy */
+  const char
+      *downtime_unknown; /* why there is none: static or interned; NULL: there is, or it did not migrate */
   uint64_t transferred_bytes;
   JobWhere running_at;
   char *evidence; /* what both ends say; also while the outcome is open */
@@ -154,6 +160,7 @@ struct Job {
   uint64_t pending_since_ms; /* monotonic, of this boot: waiting time limits count from here */
   int64_t finished_ms;       /* monotonic; negative: before this boot */
   uint64_t started_ms;       /* monotonic, of this boot; deadlines count from here, even after a restart */
+  JobTimes times;
   uint64_t memory_bytes;
   uint64_t disk_bytes;
 
@@ -189,6 +196,7 @@ Job *job_new(void);
 
 /* What a request makes a job of. All is copied. */
 typedef struct JobRequest {
+  uint64_t asked_ms; /* monotonic: when the request came; 0: now */
   const Caller *caller;
   const char *domain_name, *domain_uuid;
   uint64_t memory_bytes;

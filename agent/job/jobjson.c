@@ -142,12 +142,23 @@ json_t *job_findings_to_json(const Job *job) {
 static json_t *result_to_json(const Job *job) {
   json_t *object = json_object();
 
-  jobjson_set_count_if(object, job->result.have_total_time, "total_time_ms", job->result.total_time_ms);
-  jobjson_set_count_if(object, job->result.have_downtime, "downtime_ms", job->result.downtime_ms);
-  jobjson_set_count_if(object, job->result.have_transferred, "transferred_bytes",
-                       job->result.transferred_bytes);
-  json_set_string(object, "running_at", job_where_name(job->result.running_at));
-  json_set_string(object, "evidence", job->result.evidence ? job->result.evidence : "");
+  const JobResult *result = &job->result;
+  bool by_events = result->downtime_error_ms > 0;
+
+  json_object_set_new_nocheck(object, "total_time_ms", json_count(result->total_time_ms));
+  if (job_times_total_ms(&job->times) > 0)
+    json_object_set_new_nocheck(object, "parts", job_times_to_json(&job->times));
+  jobjson_set_count_if(object, result->have_libvirt_time, "libvirt_time_ms", result->libvirt_time_ms);
+  jobjson_set_count_if(object, result->have_downtime, "downtime_ms", result->downtime_ms);
+  if (result->have_downtime)
+    json_set_string(object, "downtime_source", by_events ? "events" : "libvirt");
+  jobjson_set_count_if(object, by_events, "downtime_error_ms", result->downtime_error_ms);
+  json_set_string(object, "downtime_unknown", result->downtime_unknown);
+  jobjson_set_count_if(object, result->have_libvirt_downtime, "libvirt_downtime_ms",
+                       result->libvirt_downtime_ms);
+  jobjson_set_count_if(object, result->have_transferred, "transferred_bytes", result->transferred_bytes);
+  json_set_string(object, "running_at", job_where_name(result->running_at));
+  json_set_string(object, "evidence", result->evidence ? result->evidence : "");
   return object;
 }
 
@@ -286,6 +297,6 @@ json_t *job_to_summary(const Job *job, const JobContext *context) {
   jobjson_set_time(object, "created_usec_realtime", job->created_usec);
   jobjson_set_time(object, "finished_usec_realtime", job->finished_usec);
   jobjson_set_count_if(object, job->result.have_downtime, "downtime_ms", job->result.downtime_ms);
-  jobjson_set_count_if(object, job->result.have_total_time, "total_time_ms", job->result.total_time_ms);
+  jobjson_set_count_if(object, job_is_final(job), "total_time_ms", job->result.total_time_ms);
   return object;
 }

@@ -74,6 +74,8 @@ json_t *job_to_record(const Job *job, const char *boot_id) {
     jobjson_set_time(agent, "recovering_since_usec", job->recovery.since_usec);
   if (job_is_final(job))
     json_object_set_new_nocheck(agent, "finished_ms", json_integer(job->finished_ms));
+  else
+    json_object_set_new_nocheck(agent, "times", job_times_to_record(&job->times));
   json_set_string(agent, "request_digest", job->request_digest);
   jobjson_set_count_if(agent, job->link_bytes_per_s > 0, "link_bytes_per_s", job->link_bytes_per_s);
   if (job->have_plan) {
@@ -188,10 +190,19 @@ static void read_findings(Job *job, json_t *array) {
 static void read_result(Job *job, json_t *object) {
   int where = job_where_from_name(json_string_of(object, "running_at"));
 
-  job->result.have_total_time = get_count_if(object, "total_time_ms", &job->result.total_time_ms);
-  job->result.have_downtime = get_count_if(object, "downtime_ms", &job->result.downtime_ms);
-  job->result.have_transferred = get_count_if(object, "transferred_bytes", &job->result.transferred_bytes);
-  job->result.evidence = get_text(object, "evidence");
+  JobResult *result = &job->result;
+  const char *unknown = json_string_of(object, "downtime_unknown");
+
+  if (job_is_final(job))
+    job_times_from_json(&job->times, json_object_get(object, "parts"));
+  result->total_time_ms = get_count(object, "total_time_ms");
+  result->have_libvirt_time = get_count_if(object, "libvirt_time_ms", &result->libvirt_time_ms);
+  result->have_downtime = get_count_if(object, "downtime_ms", &result->downtime_ms);
+  result->downtime_error_ms = get_count(object, "downtime_error_ms");
+  result->downtime_unknown = g_intern_string(unknown);
+  result->have_libvirt_downtime = get_count_if(object, "libvirt_downtime_ms", &result->libvirt_downtime_ms);
+  result->have_transferred = get_count_if(object, "transferred_bytes", &result->transferred_bytes);
+  result->evidence = get_text(object, "evidence");
   if (where != MIG_ENUM_UNKNOWN)
     job->result.running_at = (JobWhere)where;
 }
@@ -248,6 +259,7 @@ static void read_clock(Job *job, json_t *agent, const char *boot_id) {
     job->job_began_ms = get_count(agent, "job_began_ms");
     job->source_id = (int)MIN(get_count(agent, "source_id"), INT_MAX);
   }
+  job_times_from_record(&job->times, json_object_get(agent, "times"), same_boot);
   job->pending_since_ms = same_boot && since_ms > 0 ? since_ms : (uint64_t)now_ms;
   if (same_boot && finished)
     job->finished_ms = json_integer_value(finished);

@@ -86,7 +86,8 @@ static char *format_count(bool have, uint64_t value) {
 static void send_job(const Job *job, const Caller *caller, int priority, const char *message_id,
                      const char *text) {
   g_autofree char *message = g_strdup_printf("%s: %s", job->domain_name, text), *libvirt_code = NULL;
-  g_autofree char *total_time = format_count(job->result.have_total_time, job->result.total_time_ms);
+  g_autofree char *total_time = format_count(job_is_final(job), job->result.total_time_ms);
+  g_autofree char *parts = job_is_final(job) ? job_times_describe(&job->times) : NULL;
   g_autofree char *downtime = format_count(job->result.have_downtime, job->result.downtime_ms);
   g_autofree char *transferred = format_count(job->result.have_transferred, job->result.transferred_bytes);
   g_autofree char *uid = caller ? g_strdup_printf("%u", (unsigned)caller->uid) : NULL;
@@ -110,6 +111,7 @@ static void send_job(const Job *job, const Caller *caller, int priority, const c
       {NAMES_FIELD_EVIDENCE, job->result.evidence},
       {NAMES_FIELD_RUNNING_AT, job_is_final(job) ? job_where_name(job->result.running_at) : NULL},
       {NAMES_FIELD_TOTAL_TIME_MS, total_time},
+      {NAMES_FIELD_TIME_PARTS, parts},
       {NAMES_FIELD_DOWNTIME_MS, downtime},
       {NAMES_FIELD_TRANSFERRED_BYTES, transferred},
       {NAMES_FIELD_LIBVIRT_CODE, libvirt_code},

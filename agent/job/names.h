@@ -145,6 +145,7 @@
 #define NAMES_FIELD_EVIDENCE          "EVIDENCE" /* the numbers of a decision, or the answers of both ends */
 #define NAMES_FIELD_RUNNING_AT        "RUNNING_AT" /* source, target, none, unknown */
 #define NAMES_FIELD_TOTAL_TIME_MS     "TOTAL_TIME_MS"
+#define NAMES_FIELD_TIME_PARTS        "TIME_PARTS"
 #define NAMES_FIELD_DOWNTIME_MS       "DOWNTIME_MS"
 #define NAMES_FIELD_TRANSFERRED_BYTES "TRANSFERRED_BYTES"
 #define NAMES_FIELD_LIBVIRT_URI       "LIBVIRT_URI"

@@ -22,9 +22,31 @@ static void add_pending_since_ms(json_t *record) {
   json_object_set_new(jobs, "pending_since_ms", json_integer(now_ms - CLAMP(waited_ms, 0, now_ms - 1)));
 }
 
+/* Format 2 had libvirt's times only. */
+static void add_total_time(json_t *record) {
+  json_t *job = json_object_get(record, "job"), *result = json_object_get(job, "result");
+  json_t *agent = json_object_get(record, "agent");
+  gint64 created_usec = json_integer_value(json_object_get(job, "created_usec_realtime"));
+  gint64 finished_usec = json_integer_value(json_object_get(job, "finished_usec_realtime"));
+  json_t *libvirt_time = json_object_get(result, "total_time_ms");
+  json_t *downtime = json_object_get(result, "downtime_ms");
+
+  /* One that goes on has been under way since its request; nobody knows in what part. */
+  if (!json_is_object(result)) {
+    json_object_set_new(agent, "times", json_pack("{sI}", "since_usec", (json_int_t)created_usec));
+    return;
+  }
+  if (libvirt_time)
+    json_object_set(result, "libvirt_time_ms", libvirt_time);
+  if (downtime)
+    json_object_set(result, "libvirt_downtime_ms", downtime);
+  json_object_set_new(result, "total_time_ms", json_integer(MAX(finished_usec - created_usec, 0) / 1000));
+}
+
 /* The step from each format to the next. */
 static void (*const steps[])(json_t *record) = {
     [1] = add_pending_since_ms,
+    [2] = add_total_time,
 };
 G_STATIC_ASSERT(G_N_ELEMENTS(steps) == RECORD_FORMAT);
 

@@ -7,8 +7,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* 1: the first. 2: waiting time is also kept on the monotonic clock. */
-#define RECORD_FORMAT 2
+/* 1: the first. 2: waiting time is also kept on the monotonic clock. 3: the total time counts from the request. */
+#define RECORD_FORMAT 3
 
 /* Two records among those of the jobs: whether the node is cordoned, and the drain. */
 #define CORDON_RECORD_ID "node"

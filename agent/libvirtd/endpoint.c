@@ -47,6 +47,8 @@ struct Endpoint {
   char *uri;              /* NULL: this node's */
   char *domain_uuid;
   MigConn *conn; /* owner only: a target's, between two questions */
+  EndpointHearFunc hear;
+  gpointer hear_data;
 
   GMutex mutex;
   GCond cond;
@@ -95,6 +97,11 @@ Endpoint *endpoint_new(Hypervisor *hypervisor, const char *uri, const char *doma
   g_mutex_init(&endpoint->mutex);
   g_cond_init(&endpoint->cond);
   return endpoint;
+}
+
+void endpoint_listen(Endpoint *endpoint, EndpointHearFunc func, gpointer user_data) {
+  endpoint->hear = func;
+  endpoint->hear_data = user_data;
 }
 
 void endpoint_free(Endpoint *endpoint) {
@@ -153,8 +160,11 @@ static void on_event(const MigVirtEvent *event, gpointer user_data) {
     if (event->kind == MIG_VIRT_EVENT_CLOSED)
       endpoint->watch.since_ms = 0;
     else if (event->kind == MIG_VIRT_EVENT_STATE &&
-             g_ascii_strcasecmp(event->uuid, endpoint->domain_uuid) == 0)
+             g_ascii_strcasecmp(event->uuid, endpoint->domain_uuid) == 0) {
       hear_state(&endpoint->watch, event);
+      if (endpoint->hear)
+        endpoint->hear(event, endpoint->hear_data);
+    }
   }
   g_mutex_unlock(&endpoint->mutex);
 }
@@ -356,9 +366,11 @@ static bool ask_status(Question *question, MigConn *conn, GError **error) {
   const char *uuid = question->endpoint->domain_uuid;
   EndpointAnswer *answer = &question->answer;
   unsigned heard = count_heard(question->endpoint);
+  gint64 asked_us = g_get_monotonic_time();
 
   if (!ops->domain_status(conn, uuid, &answer->status, error))
     return false;
+  answer->took_us = (uint64_t)(g_get_monotonic_time() - asked_us);
   note_seen(question->endpoint, answer->status.state, heard);
   if (question->endpoint->uri &&
       (answer->status.state == MIG_END_RUNNING || answer->status.state == MIG_END_PAUSED))

@@ -15,7 +15,11 @@ typedef struct EndpointAnswer {
   uint64_t watched_since_ms; /* monotonic: the connection is unbroken since then */
   bool had_guest;            /* the guest ran there at some time since endpoint_new() */
   bool ended;                /* it was shut down, destroyed or crashed there, and no later event came */
+  uint64_t took_us;          /* to ask for the status: no round trip takes longer */
 } EndpointAnswer;
+
+/* Hears each event of the domain's state at a target while it is watched, on the driver's thread. The event is borrowed. */
+typedef void (*EndpointHearFunc)(const MigVirtEvent *event, gpointer user_data);
 
 /* What an action rests on: the domain's state at that end when the action was decided. */
 typedef struct EndpointBasis {
@@ -25,6 +29,9 @@ typedef struct EndpointBasis {
 
 /* For the libvirtd of `uri`, whose connection is kept while it works; NULL: this node's. Copies or references its arguments. */
 Endpoint *endpoint_new(Hypervisor *hypervisor, const char *uri, const char *domain_uuid);
+
+/* Before the first question. Until endpoint_free() returns. */
+void endpoint_listen(Endpoint *endpoint, EndpointHearFunc func, gpointer user_data);
 
 /* A hung thread is left behind, and cleans up after itself. NULL is fine. */
 void endpoint_free(Endpoint *endpoint);

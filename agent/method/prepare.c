@@ -10,6 +10,7 @@
  * this node has nothing at its path: then it counts as one to copy. */
 #include "agent/method/methods.h"
 
+#include "agent/base/clock.h"
 #include "agent/job/jobjson.h"
 #include "agent/job/log.h"
 #include "agent/libvirtd/survey.h"
@@ -37,6 +38,7 @@ typedef struct Visit {
 
 typedef struct Prepare {
   Methods *methods;
+  uint64_t asked_ms;
   VarlinkCall *call;
   bool counted;
   RequestKey key;
@@ -185,6 +187,7 @@ static void plan_images(Job *job, const Survey *survey) {
 static Job *make_job(Prepare *prepare, const MigDomainFacts *domain, const Goals *goals) {
   g_autofree char *uri = incoming_uri(prepare->methods->mover);
   Job *job = job_new_for(&(JobRequest){
+      .asked_ms = prepare->asked_ms,
       .caller = prepare->caller,
       .domain_name = domain->name,
       .domain_uuid = domain->uuid,
@@ -344,6 +347,7 @@ void methods_prepare(VarlinkCall *call, json_t *parameters, gpointer user_data) 
   Visit *visit;
 
   prepare->methods = methods;
+  prepare->asked_ms = clock_now_ms();
   methods->jobs->starting++;
   prepare->counted = true;
   prepare->call = varlink_call_ref(call);

@@ -8,6 +8,7 @@
  * still waits for the disk waits for it too. */
 #include "agent/method/methods.h"
 
+#include "agent/base/clock.h"
 #include "agent/move/incoming.h"
 #include "agent/move/lifecycle.h"
 #include "agent/request/params.h"
@@ -18,6 +19,7 @@
 
 typedef struct Start {
   Methods *methods;
+  uint64_t asked_ms;
   VarlinkCall *call;
   bool counted; /* in Jobs.starting: its job is not in the table yet */
   char *domain;
@@ -79,6 +81,7 @@ static void on_accepted(Job *job, const GError *error, gpointer user_data) {
 
 static Job *make_job(const Start *start, const MigDomainFacts *facts, const Goals *goals) {
   Job *job = job_new_for(&(JobRequest){
+      .asked_ms = start->asked_ms,
       .caller = start->caller,
       .domain_name = facts->name,
       .domain_uuid = facts->uuid,
@@ -146,6 +149,7 @@ void methods_start(VarlinkCall *call, json_t *parameters, gpointer user_data) {
   g_autoptr(Start) start = g_new0(Start, 1);
 
   start->methods = user_data;
+  start->asked_ms = clock_now_ms();
   start->methods->jobs->starting++;
   start->counted = true;
   start->call = varlink_call_ref(call);

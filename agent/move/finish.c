@@ -9,27 +9,31 @@
 #include <inttypes.h>
 #include <string.h>
 
-static char *format_ms(bool have, uint64_t ms) {
-  return have ? g_strdup_printf("%.1f s", (double)ms / 1000.0) : g_strdup("unknown");
+static void log_success(const Job *job) {
+  g_autofree char *parts = job_times_describe(&job->times);
+  double total_s = (double)job->result.total_time_ms / 1000;
+
+  if (job->lease)
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "arrived after %.1f s (%s)", total_s, parts);
+  else if (job->result.have_downtime)
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED,
+            "migrated to %s in %.1f s (%s), downtime %" PRIu64 " ms",
+            job->target_name ? job->target_name : job->target_uri, total_s, parts, job->result.downtime_ms);
+  else
+    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "migrated to %s in %.1f s (%s), downtime unknown: %s",
+            job->target_name ? job->target_name : job->target_uri, total_s, parts,
+            job->result.downtime_unknown);
 }
 
 static void log_end(const Job *job) {
-  g_autofree char *total = format_ms(job->result.have_total_time, job->result.total_time_ms);
-
-  if (job->lease && job->phase == MIG_PHASE_SUCCEEDED)
-    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "arrived in %s", total);
+  if (job->phase == MIG_PHASE_SUCCEEDED)
+    log_success(job);
   else if (job->lease)
     log_job(job, job->phase == MIG_PHASE_ABORTED ? LOG_NOTICE : LOG_WARNING,
             job->phase == MIG_PHASE_ABORTED ? NAMES_MESSAGE_JOB_ABORTED : NAMES_MESSAGE_JOB_FAILED,
             job->phase == MIG_PHASE_ABORTED ? "incoming migration aborted (%s): %s"
                                             : "incoming migration failed (%s): %s",
             mig_cause_name(job->failure.cause), job->failure.message);
-  else if (job->phase == MIG_PHASE_SUCCEEDED && job->result.have_downtime)
-    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "migrated to %s in %s, downtime %" PRIu64 " ms",
-            job->target_name ? job->target_name : job->target_uri, total, job->result.downtime_ms);
-  else if (job->phase == MIG_PHASE_SUCCEEDED)
-    log_job(job, LOG_INFO, NAMES_MESSAGE_JOB_SUCCEEDED, "migrated to %s in %s, downtime unknown",
-            job->target_name ? job->target_name : job->target_uri, total);
   else if (job->phase == MIG_PHASE_ABORTED)
     log_job(job, LOG_NOTICE, NAMES_MESSAGE_JOB_ABORTED, "migration aborted (%s): %s",
             mig_cause_name(job->failure.cause), job->failure.message);
@@ -45,6 +49,7 @@ void finish_job(Mover *mover, Job *job, MigPhase phase, JobWhere running_at, cha
   job->result.running_at = running_at;
   if (phase == MIG_PHASE_SUCCEEDED) {
     job->percent = 100;
+    job->times.inexact = job->times.inexact || job->times.part != JOB_PART_SETTLE;
     message =
         g_strdup_printf("%s (%s)",
                         running_at == JOB_AT_TARGET ? "runs at the target"

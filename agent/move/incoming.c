@@ -21,6 +21,9 @@
 
 #include <string.h>
 
+/* How soon to check again once libvirt said that the guest runs here: it only has to tidy up. */
+#define RUNS_HERE_MS 100
+
 IncomingBack *incoming_back_new(Mover *mover, const Job *job) {
   IncomingBack *back = g_new0(IncomingBack, 1);
 
@@ -270,18 +273,28 @@ static bool run_look(MigDriver *driver, MigConn *conn, gpointer task, GError **e
 
 /* The statistics as far as this end knows them. */
 static void take_final(Job *job, const Look *look) {
+  JobResult *result = &job->result;
+  bool post_copy = job->stage == MIG_STAGE_POST_COPY || job->times.spent_ms[JOB_PART_POST_COPY] > 0;
+
   if (look->have_final) {
-    job->result.have_total_time = look->final.total_time_ms > 0;
-    job->result.total_time_ms = look->final.total_time_ms;
-    job->result.have_transferred = look->final.transferred_bytes > 0;
-    job->result.transferred_bytes = look->final.transferred_bytes;
-    /* After post-copy libvirt reports a tenth of the real downtime. */
-    job->result.have_downtime = look->final.have_downtime && job->stage != MIG_STAGE_POST_COPY;
-    job->result.downtime_ms = look->final.downtime_ms;
-  } else if (job->started_ms > 0) {
-    job->result.have_total_time = true;
-    job->result.total_time_ms = clock_now_ms() - job->started_ms;
+    result->have_libvirt_time = look->final.total_time_ms > 0;
+    result->libvirt_time_ms = look->final.total_time_ms;
+    result->have_transferred = look->final.transferred_bytes > 0;
+    result->transferred_bytes = look->final.transferred_bytes;
+    result->have_downtime = result->have_libvirt_downtime = look->final.have_downtime && !post_copy;
+    result->downtime_ms = result->libvirt_downtime_ms = result->have_downtime ? look->final.downtime_ms : 0;
   }
+  if (!result->have_downtime)
+    result->downtime_unknown = "only the source's agent hears when the guest stops";
+}
+
+/* The guest runs here: in post-copy for the first time, otherwise with all of its memory. */
+static void note_runs_here(Job *job, const MigVirtEvent *event) {
+  JobPart part = event->state == MIG_END_RUNNING_POSTCOPY ? JOB_PART_POST_COPY : JOB_PART_SETTLE;
+
+  if (event->kind == MIG_VIRT_EVENT_STATE && job->phase == MIG_PHASE_MIGRATING && part > job->times.part &&
+      (event->state == MIG_END_RUNNING || event->state == MIG_END_RUNNING_POSTCOPY))
+    job_times_enter(&job->times, part, event->at_ms);
 }
 
 static void follow(Mover *mover, Job *job, const MigSlotAnswer *answer) {
@@ -295,7 +308,8 @@ static void follow(Mover *mover, Job *job, const MigSlotAnswer *answer) {
   else
     incoming_enter(mover, job, answer->phase, answer->why);
   note_stage(job, answer->stage);
-  job->lease->due_ms = clock_now_ms() + answer->again_ms;
+  job->lease->due_ms =
+      clock_now_ms() + (job->times.part == JOB_PART_SETTLE ? RUNS_HERE_MS : answer->again_ms);
   if (job->revision != revision)
     jobs_state_changed(mover->jobs, job);
 }
@@ -391,6 +405,8 @@ void incoming_handle_event(Mover *mover, Job *job, const MigVirtEvent *event) {
 
   if (job) {
     bool heard = mig_slot_hear(&job->lease->slot, &news);
+
+    note_runs_here(job, event);
 
     /* A later verdict may rest on this event; a removal in progress no longer has a basis. */
     if (heard || (event->kind == MIG_VIRT_EVENT_STATE && event->state != MIG_END_INACTIVE))

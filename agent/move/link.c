@@ -18,19 +18,19 @@ static uint64_t rate_of(const Job *job) {
     return job->link_bytes_per_s;
   if (job->share_bytes_per_s > 0)
     return 0;
-  if (job->phase != MIG_PHASE_SUCCEEDED || !job->result.have_total_time || !job->result.have_transferred ||
-      job->result.total_time_ms == 0 || job->result.transferred_bytes < TRANSFERRED_MIN_BYTES)
+  if (job->phase != MIG_PHASE_SUCCEEDED || !job->result.have_libvirt_time || !job->result.have_transferred ||
+      job->result.libvirt_time_ms == 0 || job->result.transferred_bytes < TRANSFERRED_MIN_BYTES)
     return 0;
-  return (uint64_t)((double)job->result.transferred_bytes * 1000.0 / (double)job->result.total_time_ms);
+  return (uint64_t)((double)job->result.transferred_bytes * 1000.0 / (double)job->result.libvirt_time_ms);
 }
 
 /* A longer downtime came from a pause, or from a guest with a high dirty rate. */
 #define SWITCH_MAX_MS 300
 
 static uint64_t switch_of(const Job *job) {
-  return job->phase == MIG_PHASE_SUCCEEDED && job->result.have_downtime &&
-                 job->result.downtime_ms <= SWITCH_MAX_MS
-             ? job->result.downtime_ms
+  return job->phase == MIG_PHASE_SUCCEEDED && job->result.have_libvirt_downtime &&
+                 job->result.libvirt_downtime_ms <= SWITCH_MAX_MS
+             ? job->result.libvirt_downtime_ms
              : 0;
 }
 

@@ -12,6 +12,7 @@ void outcome_on_returned(JobRun *run, const WorkerReport *report) {
   Job *job = run->job;
 
   run->flow = (JobFlow){0};
+  timing_on_returned(run, report->error);
   if (!report->error)
     return;
   job_add_event(job, "action", MIG_CAUSE_NONE,
@@ -53,13 +54,11 @@ static void take_final_stats(JobRun *run, const WorkerReport *report) {
   const MigFinalStats *final = run->have_final ? &run->final : report->have_final ? &report->final : NULL;
   Job *job = run->job;
 
+  timing_take_downtime(run, report, final);
   if (!final)
     return;
-  job->result.have_total_time = final->total_time_ms > 0;
-  job->result.total_time_ms = final->total_time_ms;
-  /* After post-copy libvirt reports about 5 ms, while the guest was silent for 50 to 150: better no number than that one. */
-  job->result.have_downtime = final->have_downtime && job->stage != MIG_STAGE_POST_COPY;
-  job->result.downtime_ms = final->downtime_ms;
+  job->result.have_libvirt_time = final->total_time_ms > 0;
+  job->result.libvirt_time_ms = final->total_time_ms;
   job->result.have_transferred = final->transferred_bytes > 0;
   job->result.transferred_bytes = final->transferred_bytes;
 }
@@ -74,10 +73,6 @@ static void settle_moved(JobRun *run, const WorkerReport *report, JobWhere runni
     job_clear_failure(job);
   }
   take_final_stats(run, report);
-  if (!job->result.have_total_time && job->started_ms > 0) {
-    job->result.have_total_time = true;
-    job->result.total_time_ms = clock_now_ms() - job->started_ms;
-  }
   finish_job(run->mover, job, MIG_PHASE_SUCCEEDED, running_at, g_strdup(report->evidence));
 }
 

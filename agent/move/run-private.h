@@ -35,6 +35,7 @@ struct JobRun {
   uint64_t limits_due_ms; /* when to set its own bandwidth limits again; 0: nothing to set */
   bool limits_refused;    /* reported once */
   bool silent;            /* libvirtd reports no statistics; reported once */
+  bool times_lag;         /* the last statistics were of a later part than the job's times */
   JobFlow flow;
   uint64_t deaf_since_ms; /* since when QEMU reports as intact a stream that moves nothing; 0: it does not */
   bool operator_called;
@@ -69,6 +70,16 @@ void limits_lift_share(JobRun *run);
 /* The result of setting the limits; retries until libvirt accepts them. False: the failure was already reported. */
 bool limits_note_set(JobRun *run, const GError *error);
 void limits_tick(JobRun *run, uint64_t now_ms);
+
+/* --- timing.c --- */
+
+/* Of the source. */
+void timing_on_event(JobRun *run, const MigVirtEvent *event);
+void timing_on_resumed(JobRun *run, const WorkerReport *report);
+void timing_on_sample(JobRun *run);
+void timing_on_returned(JobRun *run, const GError *error);
+/* The migration succeeded. `final` may be NULL. */
+void timing_take_downtime(JobRun *run, const WorkerReport *report, const MigFinalStats *final);
 
 /* --- outcome.c --- */
 

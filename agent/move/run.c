@@ -127,6 +127,8 @@ static void on_prepared(JobRun *run, const WorkerReport *report) {
   job->job_began_ms = 0;
   run->probe = report->probe;
   run->avoid_post_copy = report->check && report->check->avoid_post_copy;
+  /* For its share. */
+  job_times_enter(&job->times, JOB_PART_QUEUED, clock_now_ms());
   bandwidth_join(run, report->domain.local_disks);
 }
 
@@ -198,8 +200,10 @@ static void on_sample(JobRun *run, const WorkerReport *report) {
   bandwidth_note_sample(run, &report->sample);
   monitoring_step(run, &report->sample);
   recover_on_sample(run, &report->sample);
-  if (report->sample.valid && report->sample.active)
+  if (report->sample.valid && report->sample.active) {
+    timing_on_sample(run);
     recorder_note(run->mover->jobs, job);
+  }
   jobs_tell(run->mover->jobs, job, JOB_CHANGE_NUMBERS);
 }
 
@@ -290,6 +294,9 @@ static void on_report(Worker *worker, const WorkerReport *report, gpointer user_
     break;
   case WORKER_RETURNED:
     outcome_on_returned(run, report);
+    break;
+  case WORKER_RESUMED:
+    timing_on_resumed(run, report);
     break;
   case WORKER_ATTACHED:
     recover_on_attached(run, report);
@@ -449,6 +456,7 @@ void run_tick(JobRun *run, uint64_t now_ms) {
 void run_handle_event(JobRun *run, const MigVirtEvent *event) {
   if (!run->go_given)
     return;
+  timing_on_event(run, event);
   if (event->kind == MIG_VIRT_EVENT_JOB_DONE) {
     if (event->success) {
       run->have_final = true;

@@ -31,13 +31,15 @@ static void note_finished(Metrics *metrics, const Job *job) {
   if (job->direction != MIG_DIRECTION_OUTGOING)
     return;
   if (job->started_usec > 0)
-    prom_histogram_note(&metrics->wait, wait_bounds, G_N_ELEMENTS(wait_bounds),
-                        (double)MAX(job->started_usec - job->created_usec, 0) / 1e6);
+    prom_histogram_note(
+        &metrics->wait, wait_bounds, G_N_ELEMENTS(wait_bounds),
+        (double)(job->times.spent_ms[JOB_PART_QUEUED] + job->times.spent_ms[JOB_PART_CHECKS]) / 1e3);
   if (job->phase != MIG_PHASE_SUCCEEDED)
     return;
-  if (job->result.have_total_time)
-    prom_histogram_note(&metrics->duration, duration_bounds, G_N_ELEMENTS(duration_bounds),
-                        (double)job->result.total_time_ms / 1e3);
+  prom_histogram_note(&metrics->duration, duration_bounds, G_N_ELEMENTS(duration_bounds),
+                      (double)job->result.total_time_ms / 1e3);
+  for (int part = 0; part < JOB_PART_COUNT; part++)
+    metrics->part_ms[part] += job->times.spent_ms[part];
   if (job->result.have_downtime)
     prom_histogram_note(&metrics->downtime, downtime_bounds, G_N_ELEMENTS(downtime_bounds),
                         (double)job->result.downtime_ms / 1e3);
@@ -184,11 +186,16 @@ static void append_moves(GString *text, const Node *node) {
                  "Bytes transferred by migrations that succeeded.", metrics->transferred_bytes);
   prom_histogram(text, "handoffd_job_wait_seconds", "Time from the request to the start of the migration.",
                  &metrics->wait, wait_bounds, G_N_ELEMENTS(wait_bounds));
-  prom_histogram(text, "handoffd_migration_duration_seconds", "Duration of migrations that succeeded.",
-                 &metrics->duration, duration_bounds, G_N_ELEMENTS(duration_bounds));
-  prom_histogram(text, "handoffd_migration_downtime_seconds",
-                 "Downtime of the guest at the switchover; unknown after post-copy.", &metrics->downtime,
-                 downtime_bounds, G_N_ELEMENTS(downtime_bounds));
+  prom_histogram(text, "handoffd_migration_duration_seconds",
+                 "Time from the request to the end, for migrations that succeeded.", &metrics->duration,
+                 duration_bounds, G_N_ELEMENTS(duration_bounds));
+  prom_family(text, "handoffd_migration_part_seconds_total", PROM_COUNTER,
+              "The same time, by its parts, which add up to it.");
+  for (int part = 0; part < JOB_PART_COUNT; part++)
+    prom_sample(text, "handoffd_migration_part_seconds_total",
+                &(PromLabel){"part", job_part_name((JobPart)part)}, 1, (double)metrics->part_ms[part] / 1e3);
+  prom_histogram(text, "handoffd_migration_downtime_seconds", "Downtime of the guest at the switchover.",
+                 &metrics->downtime, downtime_bounds, G_N_ELEMENTS(downtime_bounds));
 }
 
 /* --- each migration in progress --- */

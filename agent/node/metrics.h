@@ -16,6 +16,7 @@ typedef struct Metrics {
   uint64_t finished[MIG_DIRECTION_COUNT][MIG_PHASE_COUNT][MIG_CAUSE_COUNT];
   uint64_t recoveries;
   uint64_t transferred_bytes;
+  uint64_t part_ms[JOB_PART_COUNT]; /* of the migrations in `duration` */
   PromHistogram wait, duration, downtime;
 
   TextFile *file; /* NULL: none is configured */

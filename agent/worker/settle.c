@@ -76,11 +76,11 @@ static void look(Settling *settling, Ends *ends) {
   ends->look.pausing = worker_sees(worker, &worker->pausing);
   /* The source first: see mig_verdict_answer(). */
   settling->source = settling->target = (EndpointBasis){0};
-  if (endpoint_status(worker->source, &answer, &ends->source_error)) {
+  if (worker_ask_source(worker, &answer, &ends->source_error)) {
     settling->source = (EndpointBasis){answer.status.state, answer.status.id};
     take_source(worker, &answer, &ends->look);
   }
-  if (endpoint_status(worker->target, &answer, &ends->target_error)) {
+  if (worker_ask_target(worker, &answer, &ends->target_error)) {
     settling->target = (EndpointBasis){answer.status.state, answer.status.id};
     ends->look.target_watched_since_ms = answer.watched_since_ms;
     ends->look.target_had_guest = answer.had_guest;
@@ -211,6 +211,13 @@ static void say_unsettled(Settling *settling, const MigSettleStep *step, const E
                                                 .evidence = g_strdup(evidence)});
 }
 
+/* An event is under way for half a round trip, give or take; what libvirtd and the rounding add is another millisecond. */
+static uint64_t hearing_error_ms(const Worker *worker) {
+  if (worker->source_took_us == 0 || worker->target_took_us == 0)
+    return 0;
+  return ((worker->source_took_us + worker->target_took_us) / 2 + 999) / 1000 + 1;
+}
+
 static bool unanswered(const Ends *ends) {
   return ends->look.source == MIG_END_UNKNOWN || ends->look.target == MIG_END_UNKNOWN;
 }
@@ -238,6 +245,7 @@ static bool go_on(Settling *settling, const Ends *ends) {
                                                   .target = ends->look.target,
                                                   .came_back = ends->look.source_replaced,
                                                   .evidence = g_steal_pointer(&evidence),
+                                                  .error_ms = hearing_error_ms(settling->worker),
                                                   .have_final = ends->have_final,
                                                   .final = ends->final});
     return true;

@@ -199,17 +199,39 @@ bool worker_may_steer(Worker *worker, const MigDomainStatus *status, bool needs_
 
 /* --- the ends --- */
 
+static bool ask(Endpoint *end, EndpointAnswer *ret_answer, uint64_t *took_us, GError **error) {
+  if (!endpoint_status(end, ret_answer, error))
+    return false;
+  *took_us = *took_us > 0 ? MIN(*took_us, ret_answer->took_us) : ret_answer->took_us;
+  return true;
+}
+
+bool worker_ask_source(Worker *worker, EndpointAnswer *ret_answer, GError **error) {
+  return ask(worker->source, ret_answer, &worker->source_took_us, error);
+}
+
+bool worker_ask_target(Worker *worker, EndpointAnswer *ret_answer, GError **error) {
+  return ask(worker->target, ret_answer, &worker->target_took_us, error);
+}
+
+static void hear(const MigVirtEvent *event, gpointer user_data) {
+  if (event->state == MIG_END_RUNNING || event->state == MIG_END_RUNNING_POSTCOPY)
+    worker_post(user_data,
+                &(WorkerReport){.kind = WORKER_RESUMED, .target = event->state, .at_ms = event->at_ms});
+}
+
 void worker_watch_ends(Worker *worker) {
   EndpointAnswer answer = {0};
 
   worker->source = endpoint_new(worker->hypervisor, NULL, worker->domain_uuid);
   worker->target = endpoint_new(worker->hypervisor, worker->target_uri, worker->domain_uuid);
+  endpoint_listen(worker->target, hear, worker);
   if (worker->reattach)
     return;
   /* An end that does not answer now is no obstacle: either the migration fails because of it, or the watch has a gap. */
-  if (endpoint_status(worker->source, &answer, NULL))
+  if (worker_ask_source(worker, &answer, NULL))
     worker->source_id = answer.status.id;
-  endpoint_status(worker->target, &answer, NULL);
+  worker_ask_target(worker, &answer, NULL);
 }
 
 /* On the thread that uses them: the last reference may be the main thread's, which must not call libvirt. */

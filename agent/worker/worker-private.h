@@ -52,7 +52,8 @@ struct Worker {
   uint64_t asked_ms;  /* before the look that precedes the call */
   uint64_t stayed_ms; /* as in mig_settle_init() */
   Endpoint *source;
-  Endpoint *target; /* from before the migration: watches what happens there */
+  Endpoint *target;                        /* from before the migration: watches what happens there */
+  uint64_t source_took_us, target_took_us; /* the quickest answer of each end; 0: none yet */
 
   GMutex mutex;
   GCond cond;
@@ -100,6 +101,10 @@ void worker_watch_ends(Worker *worker);
 
 /* On the thread that uses them: the last reference may be the main thread's, which must not call libvirt. */
 void worker_forget_ends(Worker *worker);
+
+/* Both ask the end, as endpoint_status() does, and note how quickly it answers. */
+bool worker_ask_source(Worker *worker, EndpointAnswer *ret_answer, GError **error);
+bool worker_ask_target(Worker *worker, EndpointAnswer *ret_answer, GError **error);
 
 /* libvirt is about to get the call, or has answered it. */
 void worker_set_in_call(Worker *worker, bool in_call);

@@ -41,6 +41,7 @@ typedef enum WorkerReportKind {
   WORKER_IN_CLEAR,  /* error: an end has no certificates, so it starts again without TLS */
   WORKER_RETURNED,  /* the migration's call returned, with its error, or NULL */
   WORKER_ATTACHED,  /* a migration was found in progress */
+  WORKER_RESUMED,   /* target, at_ms: libvirt said that the guest runs at the target */
   WORKER_LEARNT,    /* record: what was seen of the outcome, to be recorded */
   WORKER_UNSETTLED, /* evidence, plan, awaits, news: no verdict yet. On every change */
   WORKER_TOUCHING,  /* touch, plan, tries, evidence: about to take an action of settle.h */
@@ -73,6 +74,8 @@ typedef struct WorkerReport {
   unsigned tries;    /* this one included */
   uint64_t again_ms; /* monotonic: next try not before; 0: none needed */
   char *evidence;
+  uint64_t at_ms;
+  uint64_t error_ms; /* SETTLED: of the time between events of both ends; 0: unknown */
   bool have_final;
   MigFinalStats final;
 } WorkerReport;

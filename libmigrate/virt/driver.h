@@ -178,6 +178,7 @@ typedef struct MigVirtEvent {
   MigFinalStats final;
   MigEndState state;
   char detail[64]; /* libvirt's name of the event: "suspended: post-copy" */
+  uint64_t at_ms;  /* monotonic: when it reached this process */
 } MigVirtEvent;
 
 /* Called on one of the driver's own threads. The event is borrowed: copy what you need, post it to your thread, return. */

@@ -47,6 +47,7 @@ static void deliver(MigEventSink *sink, virDomainPtr domain, MigVirtEvent *event
     return;
   if (domain)
     g_strlcpy(event->name, virDomainGetName(domain), sizeof event->name);
+  event->at_ms = (uint64_t)g_get_monotonic_time() / 1000;
 
   g_rec_mutex_lock(&sink->lock);
   if (sink->func)

@@ -106,6 +106,8 @@ static void a_move_is_counted(void **state) {
   assert_value(text, "handoffd_migration_duration_seconds_count", 1);
   assert_value(text, "handoffd_migration_duration_seconds_sum",
                (double)number_of(job, "result.total_time_ms") / 1000);
+  assert_value(text, "handoffd_migration_part_seconds_total{part=\"first_pass\"}",
+               (double)number_of(job, "result.parts.first_pass_ms") / 1000);
   assert_value(text, "handoffd_migration_downtime_seconds_sum",
                (double)number_of(job, "result.downtime_ms") / 1000);
   assert_value(text, "handoffd_migration_transferred_bytes_total",

@@ -92,8 +92,8 @@ static void the_numbers_are_those_of_the_hypervisor(void **state) {
   bb_start(bb);
   job = start_and_reach(bb, bb_connect(bb), NULL, "succeeded");
   truth = json_object_get(bb_truth(bb, "vm1"), "final");
-  assert_int_equal(number_of(job, "result.downtime_ms"), number_of(truth, "downtime_ms"));
-  assert_int_equal(number_of(job, "result.total_time_ms"), number_of(truth, "total_time_ms"));
+  assert_int_equal(number_of(job, "result.libvirt_downtime_ms"), number_of(truth, "downtime_ms"));
+  assert_int_equal(number_of(job, "result.libvirt_time_ms"), number_of(truth, "total_time_ms"));
   assert_int_equal(number_of(job, "result.transferred_bytes"), number_of(truth, "transferred_bytes"));
 }
 

@@ -363,7 +363,7 @@ static void records_of_an_older_format_are_upgraded(void **state) {
     assert_int_equal(number_of(bb_truth(bb, domains[i]), "serial"), 1);
   }
   bb_stop(bb, SIGTERM);
-  assert_int_equal(number_of(bb_record(bb, ids[0]), "format"), 2);
+  assert_int_equal(number_of(bb_record(bb, ids[0]), "format"), 3);
 }
 
 static void two_daemons_do_not_share_a_state_directory(void **state) {

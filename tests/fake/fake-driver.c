@@ -27,7 +27,8 @@ static void note_uri(MigDriver *driver, const char *uri) {
   g_mutex_unlock(&self->lock);
 }
 
-static void conn_deliver(MigConn *conn, const MigVirtEvent *event) {
+static void conn_deliver(MigConn *conn, MigVirtEvent *event) {
+  event->at_ms = (uint64_t)g_get_monotonic_time() / 1000;
   g_rec_mutex_lock(&conn->lock);
   if (conn->events)
     conn->events(event, conn->user_data);
@@ -143,7 +144,7 @@ static GPtrArray *listeners(FakeWorld *world, const char *host) {
   return found;
 }
 
-static void tell(FakeWorld *world, const char *host, const MigVirtEvent *event) {
+static void tell(FakeWorld *world, const char *host, MigVirtEvent *event) {
   g_autoptr(GPtrArray) conns = listeners(world, host);
 
   g_mutex_unlock(&world->lock);

@@ -70,7 +70,7 @@ test_a_move_by_a_lease() {
     ok "... as the source's does" wait_until 30 job_is a web .phase succeeded
     ok "the lease has ended" holds_nothing
     is "one copy, good memory" "$(truth web '[.running_on[], .bad_pages, .restarts] | join(" ")')" "b 0 0"
-    is "both ends report the same downtime" "$(job b "$id" .result.downtime_ms)" "$(job a web .result.downtime_ms)"
+    is "both ends report the same downtime" "$(job b "$id" .result.libvirt_downtime_ms)" "$(job a web .result.libvirt_downtime_ms)"
     ok "its history has no gap" jq -e '[.job.events[].seq] | . == [range(1; length + 1)]' <<<"$(ctl b -j show "$id")"
     status=0
     ctl b migrate web "${uri[a]}" >/dev/null || status=$?

@@ -14,7 +14,7 @@ migrate() {
     for goal; do options+=(-o "$goal"); done
     "$LAB" guest hot --memory 256 --ws 100 --rate 200
     "$LAB" mark hot >/dev/null
-    ctl a migrate hot "$target" "${options[@]}" >"$LAB_DIR/hot.log" 2>&1 || status=$?
+    stopwatch ctl a migrate hot "$target" "${options[@]}" >"$LAB_DIR/hot.log" 2>&1 || status=$?
     outcome=$(job a hot '[.phase, .failure.cause // "-", .result.running_at] | join(" ")')
     outcome="$status $outcome $(truth hot '[.running_on[], .bad_pages, .restarts] | join(" ")')"
 }
@@ -35,6 +35,8 @@ test_pause() {
     is "a pause is permitted: it migrates" "$outcome" "0 succeeded - target b 0 0"
     num "... within the permitted pause" "$(truth hot .longest_silence_ms)" '<=' 4000
     ok "... by a pause that was decided on" grep -q '^pause: ' <(events)
+    times_are_true "... request to end" a hot "$stopwatch_ms"
+    ok "... downtime matches the guest's silence" near "$(job a hot .result.downtime_ms)" "$(truth hot .longest_silence_ms)"
     diag "forecast: $(events | grep '^pause: ' | grep -o 'silent for [0-9]* ms' | head -1); measured: $(truth hot .longest_silence_ms) ms"
     "$LAB" guest-rm hot
 }
@@ -43,10 +45,33 @@ test_post_copy() {
     migrate allow_post_copy=yes
     is "post-copy is permitted: it migrates" "$outcome" "0 succeeded - target b 0 0"
     ok "... by post-copy" grep -q 'now in post_copy' <(events)
-    diag "total $(job a hot .result.total_time_ms) ms, silence $(truth hot .longest_silence_ms) ms"
+    times_are_true "... request to end" a hot "$stopwatch_ms"
+    is "... and every part was seen to begin" "$(job a hot .result.parts.exact)" true
+    # The silence is longer: at the target, the guest waits for the pages that it touches.
+    ok "... downtime matches how long the guest's clock stood still" \
+        near "$(job a hot .result.downtime_ms)" "$(truth hot .clock_stopped_ms)"
+    num "... and is part of its silence" "$(job a hot .result.downtime_ms)" '<=' "$(truth hot .longest_silence_ms)"
+    diag "downtime $(job a hot .result.downtime_ms) ms, silence $(truth hot .longest_silence_ms) ms"
     ctl a report hot --svg "$LAB_DIR/hot.svg" >"$LAB_DIR/hot.report"
     ok "... and a report shows it" grep -Eq '^ +stages .*[|]post-copy-' "$LAB_DIR/hot.report"
     is "... with a well-formed chart" "$(xmllint --xpath 'local-name(/*)' "$LAB_DIR/hot.svg")" svg
+    "$LAB" guest-rm hot
+}
+
+# What was on record before counts.
+test_killed_in_post_copy() {
+    local begin
+    "$LAB" guest hot --memory 256 --ws 100 --rate 200
+    "$LAB" mark hot >/dev/null
+    begin=${EPOCHREALTIME/./}
+    ctl a migrate hot "$target" -o allow_post_copy=yes --detach >/dev/null
+    wait_until 20 job_is a hot .stage post_copy
+    agent_end a KILL
+    agent_start a
+    ctl a watch hot >/dev/null
+    times_are_true "killed in post-copy" a hot $(((${EPOCHREALTIME/./} - begin) / 1000))
+    ok "... its downtime is what was heard before" near "$(job a hot .result.downtime_ms)" "$(truth hot .clock_stopped_ms)"
+    is "... the guest runs at the target, its memory is good" "$(truth hot '[.running_on[], .bad_pages] | join(" ")')" "b 0"
     "$LAB" guest-rm hot
 }
 
@@ -76,6 +101,7 @@ agent_start a
 test_nothing_permitted
 test_pause
 test_post_copy
+test_killed_in_post_copy
 test_link_at_fault
 agent_end a TERM
 # shellcheck disable=SC2154  # set by agent_end

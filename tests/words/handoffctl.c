@@ -166,7 +166,11 @@ static void print_causes(void) {
 static void print_summaries(void) {
   static const char *const jobs[] = {
       "{'phase':'succeeded','result':{'running_at':'target','total_time_ms':5012,'downtime_ms':41,"
-      "'transferred_bytes':1234567890}}",
+      "'downtime_error_ms':2,'libvirt_downtime_ms':43,'libvirt_time_ms':4800,"
+      "'parts':{'exact':true,'queued_ms':2,'checks_ms':105,'begin_ms':412,'disks_ms':31,'first_pass_ms':3900,"
+      "'passes_ms':7,'switch_ms':41,'post_copy_ms':212,'settle_ms':302},'transferred_bytes':1234567890}}",
+      "{'phase':'succeeded','progress':null,'result':{'running_at':'target','total_time_ms':5012,"
+      "'parts':{'exact':false,'first_pass_ms':5012},'downtime_unknown':'<why>'}}",
       "{'phase':'succeeded','progress':null,'result':{'running_at':'unknown'}}",
       "{'phase':'aborted'," FAILURE(
           "USER_ABORT") ",'result':{'running_at':'source','evidence':'<evidence>'}}",

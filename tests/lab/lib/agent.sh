@@ -66,5 +66,27 @@ job_is_over() { # job_is_over NODE JOB, for wait_until
     [[ $(job "$1" "$2" .phase) == @(succeeded|failed|aborted) ]]
 }
 
+# stopwatch COMMAND...: runs it, and puts what it took in $stopwatch_ms
+# shellcheck disable=SC2034  # for the caller
+stopwatch() {
+    local begin=${EPOCHREALTIME/./} status=0
+    "$@" || status=$?
+    stopwatch_ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
+    return "$status"
+}
+
+# near MS TRUTH_MS: within 5 %, or within 50 ms
+near() { jq -en "($1 - $2 | fabs) <= ([50, 0.05 * $2] | max)" >/dev/null; }
+
+# times_are_true NAME NODE JOB STOPWATCH_MS: the job's total is the stopwatch's, and its parts add up to it
+times_are_true() {
+    local result
+    result=$(job "$2" "$3" .result)
+    ok "$1: the total, $(jq .total_time_ms <<<"$result") ms, is that of a stopwatch, $4 ms" \
+        near "$(jq .total_time_ms <<<"$result")" "$4"
+    ok "... its parts add up to it" jq -e '([.parts | del(.exact)[]] | add) == .total_time_ms' <<<"$result"
+    diag "$(jq -c '.parts' <<<"$result")"
+}
+
 # job_end NODE JOB: phase, cause or "-", and where the job says that the guest runs
 job_end() { job "$1" "$2" '[.phase, .failure.cause // "-", .result.running_at] | join(" ")'; }

@@ -88,8 +88,11 @@ static Job *full_job(MigPhase phase) {
                                 .libvirt_message = g_strdup("client socket is closed")};
     job->finished_usec = 1700000009000004;
     job->finished_ms = 9000;
-    job->result.have_total_time = job->result.have_downtime = job->result.have_transferred = true;
-    job->result.total_time_ms = 8000;
+    job->times = (JobTimes){.spent_ms = {[JOB_PART_CHECKS] = 1000, [JOB_PART_FIRST_PASS] = 8000}};
+    job->result.have_libvirt_time = job->result.have_downtime = job->result.have_transferred = true;
+    job->result.have_libvirt_downtime = true;
+    job->result.total_time_ms = 9000;
+    job->result.libvirt_time_ms = 8000;
     job->result.downtime_ms = 0;
     job->result.transferred_bytes = 123456789;
     job->result.running_at = JOB_AT_SOURCE;
@@ -288,7 +291,7 @@ static const Damage damages[] = {
     {"an empty object", "{}", "missing or invalid format"},
     {"no object", "[]", "missing or invalid format"},
     {"no format", "{\"job\":{" GOOD "}}", "missing or invalid format"},
-    {"a newer format", "{\"format\":3,\"job\":{" GOOD "}}", "newer handoffd"},
+    {"a newer format", "{\"format\":4,\"job\":{" GOOD "}}", "newer handoffd"},
     {"a format older than the first", "{\"format\":0,\"job\":{" GOOD "}}", "missing or invalid format"},
     {"no id", "{\"format\":1,\"job\":{\"phase\":\"pending\"}}", "id or phase"},
     {"a short id", "{\"format\":1,\"job\":{\"phase\":\"pending\",\"id\":\"12\"}}", "id or phase"},
@@ -503,6 +506,9 @@ static void a_record_of_the_first_format_is_read_and_becomes_one_of_today(void *
   /* Nor was it kept then who asked. */
   assert_null(job->caller);
   json_object_del(json_object_get(today, "job"), "caller");
+  /* Nor where the time went. What was the total is libvirt's. */
+  assert_int_equal(job->result.libvirt_time_ms, 8000);
+  json_object_del(json_object_get(json_object_get(today, "job"), "result"), "parts");
   assert_same_json(again, today);
   json_decref(record);
   json_decref(again);
@@ -538,6 +544,72 @@ static void what_waited_before_a_reboot_waits_anew(void **state) {
   assert_int_equal(same->pending_since_ms, 4000);
   assert_in_range(other->pending_since_ms, before_ms, monotonic_ms());
   json_decref(record);
+}
+
+static void what_went_on_in_an_older_format_has_gone_on_since_its_request(void **state) {
+  g_autoptr(Job) job = full_job(MIG_PHASE_MIGRATING);
+  json_t *record;
+
+  job->created_usec = g_get_real_time() - 10 * G_USEC_PER_SEC;
+  record = job_to_record(job, BOOT);
+  json_object_set_new(record, "format", json_integer(2));
+  json_object_del(json_object_get(record, "agent"), "times");
+  g_autoptr(Job) back = read_back(record, BOOT);
+  job_times_enter(&back->times, JOB_PART_SETTLE, monotonic_ms());
+  assert_in_range(job_times_total_ms(&back->times), 9999, 20000);
+  assert_true(back->times.inexact);
+  json_decref(record);
+}
+
+/* --- where the time went --- */
+
+static Job *job_in_its_first_pass(void) {
+  Job *job = full_job(MIG_PHASE_MIGRATING);
+
+  job->times = (JobTimes){.part = JOB_PART_CHECKS,
+                          .since_ms = monotonic_ms() - 2000,
+                          .spent_ms = {[JOB_PART_QUEUED] = 100, [JOB_PART_CHECKS] = 10}};
+  job_times_enter(&job->times, JOB_PART_FIRST_PASS, monotonic_ms() - 1000);
+  return job;
+}
+
+static void the_time_goes_on_over_a_restart(void **state) {
+  g_autoptr(Job) job = job_in_its_first_pass();
+  json_t *record = job_to_record(job, BOOT);
+  g_autoptr(Job) back = read_back(record, BOOT);
+
+  assert_memory_equal(&back->times, &job->times, sizeof job->times);
+  json_decref(record);
+}
+
+static void after_a_reboot_the_time_of_day_has_to_do(void **state) {
+  g_autoptr(Job) job = job_in_its_first_pass();
+  json_t *record = job_to_record(job, BOOT);
+  g_autoptr(Job) back = read_back(record, "another boot");
+
+  assert_true(back->times.inexact);
+  assert_int_equal(back->times.part, JOB_PART_FIRST_PASS);
+  assert_int_equal(back->times.spent_ms[JOB_PART_QUEUED], 100);
+  assert_in_range(back->times.spent_ms[JOB_PART_FIRST_PASS], 1000, 10000);
+  assert_in_range(back->times.since_ms, monotonic_ms() - 5000, monotonic_ms());
+  json_decref(record);
+}
+
+/* This process may hear much later that the guest runs at the target, or for another reason. */
+static void a_stop_without_its_end_is_forgotten_over_a_restart(void **state) {
+  g_autoptr(Job) job = job_in_its_first_pass();
+
+  job->times.stopped_ms = 4711;
+  for (int resumed = 0; resumed < 2; resumed++) {
+    json_t *record;
+
+    job->times.resumed_ms = resumed ? 4800 : 0;
+    record = job_to_record(job, BOOT);
+    g_autoptr(Job) back = read_back(record, BOOT);
+    assert_int_equal(back->times.stopped_ms, resumed ? 4711 : 0);
+    assert_int_equal(back->times.resumed_ms, resumed ? 4800 : 0);
+    json_decref(record);
+  }
 }
 
 /* --- policy --- */
@@ -780,6 +852,10 @@ int main(void) {
   ADD(what_waited_in_the_first_format_has_waited_so_long);
   ADD(what_waits_since_tomorrow_waits_since_now);
   ADD(what_waited_before_a_reboot_waits_anew);
+  ADD(what_went_on_in_an_older_format_has_gone_on_since_its_request);
+  ADD(the_time_goes_on_over_a_restart);
+  ADD(after_a_reboot_the_time_of_day_has_to_do);
+  ADD(a_stop_without_its_end_is_forgotten_over_a_restart);
   ADD(each_policy_key_comes_back);
   TESTS_ADD_ROWS(&tests, test_policy_row, policy_rows);
   ADD(only_what_is_given_counts_as_set);

@@ -441,7 +441,7 @@ static const Scenario scenarios[] = {
      "    stages  |post-copy-----------------------------"
      "-----------------------------\n\nstages       post-copy 2.0 s\ndecisions\n  1       1.0 s  "
      "start_post_copy: why\n"
-     "web1 is now running on kvm2.\n  2.0 s in total.\n"},
+     "web1 is now running on kvm2.\n  2.0 s in all.\n"},
     {"a report as JSON", "-j report web1", {{{MIGRATION}}}, 1, 0, "\"samples\":[{\"elapsed_ms\":2000,"},
     {"a report into a directory that is not there",
      "report web1 --svg /nonexistent/web1.svg",

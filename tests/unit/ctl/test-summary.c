@@ -15,7 +15,25 @@ static const struct End {
      "{'phase':'succeeded','result':{'running_at':'target','evidence':'e','total_time_ms':5012,'downtime_ms':"
      "41,"
      "'transferred_bytes':1234567890}}",
-     "web1 is now running on kvm2.\n  5.0 s in total, downtime 41 ms, 1.1 GiB transferred, 3 passes.\n"},
+     "web1 is now running on kvm2.\n  5.0 s in all.\n  Downtime 41 ms.\n  1.1 GiB transferred, 3 passes.\n"},
+    {"succeeded, with all of its times",
+     "{'phase':'succeeded','progress':null,'result':{'running_at':'target','total_time_ms':6812,"
+     "'parts':{'exact':true,'queued_ms':2,'checks_ms':105,'begin_ms':412,'disks_ms':0,'first_pass_ms':3900,"
+     "'passes_ms':0,'switch_ms':41,'post_copy_ms':2150,'settle_ms':202},'libvirt_time_ms':6490,"
+     "'downtime_ms':41,'downtime_error_ms':2}}",
+     "web1 is now running on kvm2.\n  6.8 s in all: 2 ms waiting, 105 ms checks, 412 ms to begin, 3.9 s "
+     "first "
+     "pass, 41 ms switchover, 2.1 s post-copy, 202 ms to settle. libvirt itself counts 6.5 s.\n"
+     "  Downtime 41 ms, give or take 2 ms.\n"},
+    {"succeeded while nobody watched",
+     "{'phase':'succeeded','progress':null,'result':{'running_at':'target','total_time_ms':6812,"
+     "'parts':{'exact':false,'first_pass_ms':6812},'downtime_unknown':'the agent did not run'}}",
+     "web1 is now running on kvm2.\n  6.8 s in all: 6.8 s first pass. The agent did not watch all the time: "
+     "the sum is right, but the parts may be off.\n  Downtime unknown: the agent did not run.\n"},
+    {"succeeded, and libvirt counted the downtime as well",
+     "{'phase':'succeeded','progress':null,'result':{'running_at':'target','downtime_ms':41,"
+     "'downtime_error_ms':2,'libvirt_downtime_ms':43}}",
+     "web1 is now running on kvm2.\n  Downtime 41 ms, give or take 2 ms; libvirt itself counts 43 ms.\n"},
     {"succeeded, and nothing was counted",
      "{'phase':'succeeded','progress':null,'result':{'running_at':'target'}}",
      "web1 is now running on kvm2.\n"},
