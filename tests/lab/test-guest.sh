@@ -145,7 +145,7 @@ test_disk() {
     num "what it wrote has arrived" "$(jq .newest <<<"$image")" '>=' "$(truth disk .disk_writes)"
     num "... more than before the move" "$(jq .newest <<<"$image")" '>' "$before"
     is "... and is right" "$(jq .bad_sectors <<<"$image")" 0
-    printf '!' | dd of="$LAB_DIR/node-b/lib-libvirt/images/disk.img" bs=1 seek=70000 conv=notrunc status=none
+    printf '!' | dd of="$LAB_DIR/node-b/lib-libvirt/images/lab-disk.img" bs=1 seek=70000 conv=notrunc status=none
     is "a spoilt sector is found" "$("$LAB" disk b disk | jq .bad_sectors)" 1
     "$LAB" guest-rm disk
 }
