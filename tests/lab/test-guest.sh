@@ -33,12 +33,14 @@ writes() {
 }
 
 test_writers() {
+    local guest
     "$LAB" guest turn --memory 256 --ws 64 --rate 20
-    "$LAB" guest random --zoo random-near
-    "$LAB" guest zipf --zoo zipf
-    "$LAB" guest heaps --zoo two-heaps
-    "$LAB" guest four --zoo four-of-four
-    "$LAB" guest stopgo --memory 256 --phases 64/80:250ms,0/0:250ms
+    "$LAB" guest random --zoo random-near &
+    "$LAB" guest zipf --zoo zipf &
+    "$LAB" guest heaps --zoo two-heaps &
+    "$LAB" guest four --zoo four-of-four &
+    "$LAB" guest stopgo --memory 256 --phases 64/80:250ms,0/0:250ms &
+    wait
     "$LAB" guest ramp --memory 256 --phases 96/5:4,96/30:10,96/30:10
     writes "a ramp begins low" ramp 5
     writes "in turn: as many as its rate says" turn 20
@@ -49,7 +51,8 @@ test_writers() {
     writes "stop and go: the mean" stopgo 40
     wait_until 15 ramps
     writes "the ramp has risen" ramp 30
-    for guest in turn random zipf heaps stopgo ramp; do "$LAB" guest-rm "$guest"; done
+    for guest in turn random zipf heaps stopgo ramp; do "$LAB" guest-rm "$guest" & done
+    wait
 }
 
 ramps() { [[ $(truth ramp .phase) != 0 ]]; }
@@ -60,7 +63,7 @@ cpu_ms() { "$LAB" virsh a domstats --vcpu "$1" | sed -n 's/^ *vcpu\.[0-9]*\.time
 test_cpus() {
     local one four
     "$LAB" guest one --zoo one-of-four
-    sleep 2
+    sleep 1
     readarray -t one < <(cpu_ms one)
     readarray -t four < <(cpu_ms four)
     diag "CPU times in ms: one busy: ${one[*]}; four: ${four[*]}"
@@ -94,9 +97,11 @@ moves_well() {
 swept_again() { (($(truth "$1" .sweeps) > $2 + 1)); }
 
 test_zeroes() {
-    "$LAB" guest first --zoo zero-first --sweep 512
-    "$LAB" guest last --memory 256 --ws 48 --rate 16 --fill 128 --sweep 512
-    "$LAB" guest scattered --zoo zero-scattered --memory 256 --fill 128 --sweep 512
+    local guest
+    "$LAB" guest first --zoo zero-first --sweep 512 &
+    "$LAB" guest last --memory 256 --ws 48 --rate 16 --fill 128 --sweep 512 &
+    "$LAB" guest scattered --zoo zero-scattered --memory 256 --fill 128 --sweep 512 &
+    wait
     is "the first half is zero" "$(zero_at first 8 60 120 140 200 250)" "1 1 1 0 0 0"
     is "the last half is zero" "$(zero_at last 8 60 120 140 200 250)" "0 0 0 1 1 1"
     for guest in first scattered; do
@@ -106,7 +111,8 @@ test_zeroes() {
     is "scattered ones are everywhere" "$(scattered_zeroes 16) $(scattered_zeroes 100) $(scattered_zeroes 240)" "0 1 1"
     ok "a zero page can be spoilt" spoil_memory "$LAB_DIR" first 256 60
     ok "... and it says so" wait_until 20 is_bad first 1
-    for guest in first last scattered; do "$LAB" guest-rm "$guest"; done
+    for guest in first last scattered; do "$LAB" guest-rm "$guest" & done
+    wait
 }
 
 # Whether some but not all of the 64 pages from there on are zero: 0 or 1
@@ -145,7 +151,7 @@ test_disk() {
     num "what it wrote has arrived" "$(jq .newest <<<"$image")" '>=' "$(truth disk .disk_writes)"
     num "... more than before the move" "$(jq .newest <<<"$image")" '>' "$before"
     is "... and is right" "$(jq .bad_sectors <<<"$image")" 0
-    printf '!' | dd of="$LAB_DIR/node-b/lib-libvirt/images/disk.img" bs=1 seek=70000 conv=notrunc status=none
+    printf '!' | dd of="$LAB_DIR/node-b/lib-libvirt/images/lab-disk.img" bs=1 seek=70000 conv=notrunc status=none
     is "a spoilt sector is found" "$("$LAB" disk b disk | jq .bad_sectors)" 1
     "$LAB" guest-rm disk
 }

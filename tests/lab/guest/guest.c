@@ -229,6 +229,7 @@ static void write_next_page(struct cpu *cpu, struct lane *lane) {
   if (!work_is_good(page, was) || wrong)
     report_bad(cpu, "work", page, was);
   compute(cpu, page, g.words);
+  drop_state_pages(cpu); /* it may have taken long */
   store_work(page, serial);
   set_last(page, serial);
 }
@@ -273,6 +274,7 @@ static void sweep_next_page(struct cpu *cpu) {
     const struct range *range = &cpu->ranges[cpu->sweep_range];
     u32 page = range->first + cpu->sweep_position;
 
+    drop_state_pages(cpu);
     if (++cpu->sweep_position >= range->pages) {
       cpu->sweep_position = 0;
       if (++cpu->sweep_range >= cpu->n_ranges) {

@@ -30,9 +30,9 @@ zoo_options() {
     done
 }
 
-# The disk of a guest, of which each node has an image of its own.
-disk_path() { printf '/var/lib/libvirt/images/%s.img\n' "$1"; }
-image_path() { printf '%s/node-%s/lib-libvirt/images/%s.img\n' "$LAB_DIR" "$1" "$2"; } # from outside: NODE GUEST
+# The disk of a guest, of which each node has an image of its own. Tests make others there.
+disk_path() { printf '/var/lib/libvirt/images/lab-%s.img\n' "$1"; }
+image_path() { printf '%s/node-%s/lib-libvirt/images/lab-%s.img\n' "$LAB_DIR" "$1" "$2"; } # from outside: NODE GUEST
 
 make_images() { # make_images GUEST MIB
     local node image
