@@ -7,6 +7,7 @@ LAB_DIR=$(realpath -m -- "$LAB_DIR")
 LAB_BIN=$LAB_DIR/bin
 LAB_NODES=(a b c d e)
 : "${LAB_RELEASES:=}"    # as for up --root
+# shellcheck disable=SC2034  # node.sh uses it
 declare -A LAB_NODE_ROOTS # of nodes that have one of their own
 LAB_HELPERS=(lab-ns lab-record lab-report lab-forward guest.elf zoo)
 export LC_ALL=C
