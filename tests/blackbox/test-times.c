@@ -160,13 +160,23 @@ static void post_copy_has_a_downtime_by_the_events_of_both_ends(void **state) {
   assert_null(member_of(job, "result.libvirt_downtime_ms"));
 }
 
-/* It was on record before the agent was killed. */
+/* The target's event is on record: it goes on from there. */
+static void await_resumed_on_record(Bb *bb, const char *id) {
+  gint64 until = g_get_monotonic_time() + BB_PATIENCE_MS * G_GINT64_CONSTANT(1000);
+
+  while (number_of(bb_record(bb, id), "agent.times.resumed_ms") == 0) {
+    assert_true(g_get_monotonic_time() < until);
+    g_usleep(20000);
+  }
+}
+
 static void post_copy_keeps_its_downtime_over_a_restart(void **state) {
   Bb *bb = *state;
   json_t *job;
 
   bb_start(bb);
   job = begin_post_copy(bb);
+  await_resumed_on_record(bb, text_of(job, "id"));
   bb_stop(bb, SIGKILL);
   g_usleep(200000);
   bb_start(bb);
