@@ -63,7 +63,6 @@ int main(int argc, char **argv) {
   MigBandwidth bandwidth = {0};
   MigVcpus vcpus = {0};
   MigVerdict verdict = MIG_VERDICT_WAIT;
-  uint64_t dirty_bytes_per_s;
   const char *why = NULL;
   char text[2000];
 
@@ -88,8 +87,7 @@ int main(int argc, char **argv) {
     return g_printerr("%s\n", text), 1;
 
   /* How will it go? */
-  if (move.ops->probe_dirty_rate(move.source, domain.uuid, 1, &dirty_bytes_per_s, &probe.cpu_share, NULL))
-    mig_dirty_curve_observe(&probe.curve, 1.0, (double)dirty_bytes_per_s);
+  move.ops->probe_dirty_rate(move.source, domain.uuid, 1, &probe, NULL);
   mig_plan(&probe, domain.memory_bytes, &(MigLinkFacts){0}, &goals, &plan);
   mig_forecast_describe(&plan.forecast, text, sizeof text);
   printf("forecast: %s\n", text);

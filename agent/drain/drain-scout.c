@@ -56,16 +56,11 @@ static bool run_list(MigDriver *driver, MigConn *conn, gpointer data, GError **e
 static bool run_measure(MigDriver *driver, MigConn *conn, gpointer data, GError **error) {
   g_auto(MigDomainFacts) facts = {0};
   ScoutTask *task = data;
-  uint64_t bytes_per_s;
 
   if (!driver->ops->domain_facts(conn, task->uuid, &facts, error))
     return false;
-  if (mig_profile_expect(&facts.profile, g_get_real_time(), &task->probe))
-    return true;
-  if (!driver->ops->probe_dirty_rate(conn, task->uuid, PROBE_S, &bytes_per_s, &task->probe.cpu_share, error))
-    return false;
-  mig_dirty_curve_observe(&task->probe.curve, PROBE_S, (double)bytes_per_s * PROBE_S);
-  return true;
+  return mig_profile_expect(&facts.profile, g_get_real_time(), &task->probe) ||
+         driver->ops->probe_dirty_rate(conn, task->uuid, PROBE_S, &task->probe, error);
 }
 
 /* Who asked. The drain may be over, or freed, when the answer comes, so it is looked up by its id. */

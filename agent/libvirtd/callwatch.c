@@ -220,10 +220,9 @@ static bool watched_domain_status(MigConn *conn, const char *uuid, MigDomainStat
   WATCHED(bool, CALL_DOMAIN_STATUS, uuid, 0, domain_status, uuid, ret_status, error);
 }
 
-static bool watched_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds,
-                                     uint64_t *ret_bytes_per_s, double *ret_cpu_share, GError **error) {
-  WATCHED(bool, CALL_PROBE, uuid, seconds *UINT64_C(1000), probe_dirty_rate, uuid, seconds, ret_bytes_per_s,
-          ret_cpu_share, error);
+static bool watched_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, MigProbe *probe,
+                                     GError **error) {
+  WATCHED(bool, CALL_PROBE, uuid, seconds *UINT64_C(1000), probe_dirty_rate, uuid, seconds, probe, error);
 }
 
 static bool watched_write_profile(MigConn *conn, const char *uuid, const MigProfile *profile,

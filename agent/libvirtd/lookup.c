@@ -28,12 +28,9 @@ static void measure(LookupTask *task, const MigDriverOps *ops, MigConn *conn) {
   LookupAnswer *answer = &task->answer;
   size_t n =
       answer->facts.memory_bytes < SMALL_GUEST_BYTES ? G_N_ELEMENTS(seconds) : G_N_ELEMENTS(seconds) / 2;
-  uint64_t bytes_per_s;
 
   for (size_t i = 0; i < n; i++)
-    if (ops->probe_dirty_rate(conn, answer->facts.uuid, seconds[i], &bytes_per_s, &answer->probe.cpu_share,
-                              NULL))
-      mig_dirty_curve_observe(&answer->probe.curve, seconds[i], (double)bytes_per_s * seconds[i]);
+    ops->probe_dirty_rate(conn, answer->facts.uuid, seconds[i], &answer->probe, NULL);
 }
 
 static bool run(MigDriver *driver, MigConn *conn, gpointer data, GError **error) {

@@ -48,8 +48,8 @@ static void task_free(gpointer data) {
 
 static bool measure(MigDriver *driver, MigConn *conn, ProfileTask *task, GError **error) {
   g_auto(MigDomainFacts) facts = {0};
-  uint64_t begun_ms = clock_now_ms(), bytes_per_s;
-  double cpu_share = 0;
+  uint64_t begun_ms = clock_now_ms();
+  MigProbe probe = {0};
   unsigned seconds;
 
   if (!driver->ops->domain_facts(conn, task->uuid, &facts, error))
@@ -57,9 +57,9 @@ static bool measure(MigDriver *driver, MigConn *conn, ProfileTask *task, GError 
   if (facts.state != MIG_END_RUNNING || facts.profile.at_usec > task->fresh_usec)
     return true;
   seconds = mig_profile_seconds(&facts.profile);
-  if (!driver->ops->probe_dirty_rate(conn, task->uuid, seconds, &bytes_per_s, &cpu_share, error))
+  if (!driver->ops->probe_dirty_rate(conn, task->uuid, seconds, &probe, error))
     return false;
-  mig_profile_note(&facts.profile, g_get_real_time(), seconds, bytes_per_s, cpu_share);
+  mig_profile_note(&facts.profile, g_get_real_time(), seconds, &probe);
   task->measured = true;
   task->took_ms = clock_now_ms() - begun_ms;
   return driver->ops->write_profile(conn, task->uuid, &facts.profile, error);

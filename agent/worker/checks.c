@@ -59,13 +59,10 @@ static void refuse_by_check(Worker *worker, const Survey *survey, MigCheckReport
 static void measure(Worker *worker, MigProbe *probe) {
   HypervisorConn *conn = hypervisor_acquire(worker->hypervisor, worker->connect_timeout_ms, NULL);
   g_autoptr(GError) error = NULL;
-  uint64_t bytes_per_s;
 
   if (!conn)
     return;
-  if (worker->driver->ops->probe_dirty_rate(conn->conn, worker->domain_uuid, PROBE_S, &bytes_per_s,
-                                            &probe->cpu_share, &error))
-    mig_dirty_curve_observe(&probe->curve, PROBE_S, (double)bytes_per_s * PROBE_S);
+  worker->driver->ops->probe_dirty_rate(conn->conn, worker->domain_uuid, PROBE_S, probe, &error);
   hypervisor_release(conn, error);
 }
 

@@ -143,7 +143,8 @@ double mig_way_cost(const MigWayForecast *way);
 /* What was measured of the guest before the start; all zero: nothing. */
 typedef struct MigProbe {
   MigDirtyCurve curve;
-  double cpu_share; /* share of its CPU that the busiest vCPU uses, 0 to 1; 0: not known */
+  double cpu_share;        /* share of its CPU that the busiest vCPU uses, 0 to 1; 0: not known */
+  uint64_t resident_bytes; /* of the host's memory that it uses: the rest of its own is zero; 0: not known */
 } MigProbe;
 
 /* What is known of the link to a target: configured, or learned from earlier migrations. */

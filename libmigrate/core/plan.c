@@ -60,13 +60,17 @@ void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *
   bool allow_auto_converge = mig_policy_get(policy, MIG_POLICY_ALLOW_AUTO_CONVERGE);
   const MigWaysOpen open = {.auto_converge = true, .post_copy = true};
   MigDirtyCurve guess = with_guess(&probe->curve, (double)memory_bytes);
+  /* Pages that the guest never touched are zero, and sent as such. */
+  double to_send =
+      (double)(probe->resident_bytes > 0 && probe->resident_bytes < memory_bytes ? probe->resident_bytes
+                                                                                 : memory_bytes);
   double bandwidth = (double)link->bandwidth_bytes_per_s;
   if (limit > 0 && (bandwidth <= 0 || (double)limit < bandwidth))
     bandwidth = (double)limit;
   MigStanding standing = {
       .memory_bytes = (double)memory_bytes,
-      .remaining_bytes = (double)memory_bytes,
-      .pass_bytes = (double)memory_bytes,
+      .remaining_bytes = to_send,
+      .pass_bytes = to_send,
       .first_pass = true,
       .sync_s = forecast_sync_s((double)memory_bytes),
       .bandwidth_bytes_per_s = bandwidth,

@@ -35,15 +35,17 @@ unsigned mig_profile_seconds(const MigProfile *profile) {
   return profile->probes % 2 == 0 ? SHORT_S : LONG_S;
 }
 
-void mig_profile_note(MigProfile *profile, int64_t now_usec, unsigned seconds, uint64_t bytes_per_s,
-                      double cpu_share) {
-  uint64_t rate = bytes_per_s < RATE_MAX ? bytes_per_s : RATE_MAX;
+void mig_profile_note(MigProfile *profile, int64_t now_usec, unsigned seconds, const MigProbe *probe) {
+  double bytes_per_s = mig_dirty_curve_lower(&probe->curve, seconds) / seconds;
+  uint64_t rate = bytes_per_s < (double)RATE_MAX ? (uint64_t)bytes_per_s : RATE_MAX;
   uint64_t *recent = seconds < LONG_S ? &profile->short_bytes_per_s : &profile->long_bytes_per_s;
   MigProfileHour *hour = &profile->hours[hour_of(now_usec)];
 
   *recent = blend(*recent, rate, *recent > 0 ? 2 : 1, RECENT_WEIGHT);
-  if (cpu_share > 0)
-    profile->cpu_share = profile->cpu_share > 0 ? (profile->cpu_share + cpu_share) / 2 : cpu_share;
+  if (probe->cpu_share > 0)
+    profile->cpu_share =
+        profile->cpu_share > 0 ? (profile->cpu_share + probe->cpu_share) / 2 : probe->cpu_share;
+  profile->resident_bytes = probe->resident_bytes < RATE_MAX ? probe->resident_bytes : RATE_MAX;
   if (seconds < LONG_S && hour->probes < PROBES_MAX) {
     hour->probes++;
     hour->mean_bytes_per_s = blend(hour->mean_bytes_per_s, rate, hour->probes, HOUR_WEIGHT);
@@ -74,18 +76,20 @@ bool mig_profile_expect(const MigProfile *profile, int64_t now_usec, MigProbe *r
     mig_dirty_curve_observe(&ret_probe->curve, LONG_S, bytes > rate * SHORT_S ? bytes : rate * SHORT_S);
   }
   ret_probe->cpu_share = profile->cpu_share;
+  ret_probe->resident_bytes = profile->resident_bytes;
   return true;
 }
 
 /* --- text --- */
 
-/* "1 AT_S PROBES SHORT LONG CPU_PERMILLE", and for each hour that was measured " HOUR:PROBES:MEAN:MOST". */
+/* "1 AT_S PROBES SHORT LONG CPU_PERMILLE RESIDENT", and for each hour that was measured " HOUR:PROBES:MEAN:MOST". */
 #define VERSION 1
 
 void mig_profile_format(const MigProfile *profile, char text[static MIG_PROFILE_TEXT_SIZE]) {
-  int n = snprintf(text, MIG_PROFILE_TEXT_SIZE, "%d %" PRId64 " %u %" PRIu64 " %" PRIu64 " %u", VERSION,
-                   profile->at_usec / 1000000, profile->probes, profile->short_bytes_per_s / UNIT_BYTES,
-                   profile->long_bytes_per_s / UNIT_BYTES, (unsigned)(profile->cpu_share * 1000 + 0.5));
+  int n = snprintf(text, MIG_PROFILE_TEXT_SIZE, "%d %" PRId64 " %u %" PRIu64 " %" PRIu64 " %u %" PRIu64,
+                   VERSION, profile->at_usec / 1000000, profile->probes,
+                   profile->short_bytes_per_s / UNIT_BYTES, profile->long_bytes_per_s / UNIT_BYTES,
+                   (unsigned)(profile->cpu_share * 1000 + 0.5), profile->resident_bytes / UNIT_BYTES);
 
   for (unsigned i = 0; i < MIG_PROFILE_HOURS && n > 0 && n < MIG_PROFILE_TEXT_SIZE; i++) {
     const MigProfileHour *hour = &profile->hours[i];
@@ -129,13 +133,14 @@ static bool take_hour(const char **text, MigProfile *profile) {
 }
 
 static bool take_head(const char **text, MigProfile *profile) {
-  uint64_t version, at_s, probes, short_rate, long_rate, permille;
+  uint64_t version, at_s, probes, short_rate, long_rate, permille, resident;
 
   if (!take_number(text, ' ', VERSION, &version) || version != VERSION ||
       !take_number(text, ' ', INT64_MAX / 1000000, &at_s) || !take_number(text, ' ', PROBES_MAX, &probes) ||
       !take_number(text, ' ', RATE_MAX / UNIT_BYTES, &short_rate) ||
       !take_number(text, ' ', RATE_MAX / UNIT_BYTES, &long_rate) ||
-      !take_number(text, ' ', 1000, &permille) || probes == 0)
+      !take_number(text, ' ', 1000, &permille) || !take_number(text, ' ', RATE_MAX / UNIT_BYTES, &resident) ||
+      probes == 0)
     return false;
   *profile = (MigProfile){
       .probes = (unsigned)probes,
@@ -143,6 +148,7 @@ static bool take_head(const char **text, MigProfile *profile) {
       .short_bytes_per_s = short_rate * UNIT_BYTES,
       .long_bytes_per_s = long_rate * UNIT_BYTES,
       .cpu_share = (double)permille / 1000,
+      .resident_bytes = resident * UNIT_BYTES,
   };
   return true;
 }

@@ -23,15 +23,15 @@ typedef struct MigProfile {
   uint64_t short_bytes_per_s; /* in a short measurement, newer ones counting for more */
   uint64_t long_bytes_per_s;  /* likewise in a long one: what is written twice counts once; 0: none yet */
   double cpu_share;           /* of its CPUs in use, 0 to 1; 0: not known */
+  uint64_t resident_bytes;    /* of the newest one, as in MigProbe */
   MigProfileHour hours[MIG_PROFILE_HOURS];
 } MigProfile;
 
 /* How many seconds the next measurement should take: short and long ones alternate. */
 unsigned mig_profile_seconds(const MigProfile *profile);
 
-/* Adds a measurement of so many seconds. A cpu_share of 0 is not known. */
-void mig_profile_note(MigProfile *profile, int64_t now_usec, unsigned seconds, uint64_t bytes_per_s,
-                      double cpu_share);
+/* Adds a measurement of so many seconds, which is all that is in `probe`. */
+void mig_profile_note(MigProfile *profile, int64_t now_usec, unsigned seconds, const MigProbe *probe);
 
 /* What the guest is expected to dirty now: as measured lately, else as at this hour of other days. False: nothing is known, or
  * only of more than a week ago, and ret_probe is all zero. */

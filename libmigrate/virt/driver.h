@@ -228,10 +228,10 @@ typedef struct MigDriverOps {
   /* An unknown domain is an answer (MIG_END_ABSENT), not an error. */
   bool (*domain_status)(MigConn *conn, const char *uuid, MigDomainStatus *ret_status, GError **error);
 
-  /* Measures for `seconds` (1 to 60) how many bytes per second the guest dirties, and what share of its CPU the busiest vCPU uses (0 to 1;
-   * 0: unknown). Blocks for that time. Not possible during a migration. */
-  bool (*probe_dirty_rate)(MigConn *conn, const char *uuid, unsigned seconds, uint64_t *ret_bytes_per_s,
-                           double *ret_cpu_share, GError **error);
+  /* Measures for `seconds` (1 to 60) what the guest dirties, how busy its busiest vCPU is and how much of its memory is in use, and
+   * adds that to `probe`. Blocks for that time. Not possible during a migration. */
+  bool (*probe_dirty_rate)(MigConn *conn, const char *uuid, unsigned seconds, MigProbe *probe,
+                           GError **error);
 
   /* Notes the profile in the metadata of the running domain (MIG_PROFILE_NAMESPACE), which a migration takes along; domain_facts()
    * reads it. BUSY: a migration or another job is running; nothing was written. */

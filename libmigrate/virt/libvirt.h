@@ -255,8 +255,8 @@ bool mig_libvirt_domain_status(MigConn *conn, const char *uuid, MigDomainStatus 
 bool mig_libvirt_job_stats(MigConn *conn, const char *uuid, MigVcpus *vcpus, MigSample *ret_sample,
                            GError **error);
 bool mig_libvirt_final_stats(MigConn *conn, const char *uuid, MigFinalStats *ret_stats, GError **error);
-bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds,
-                                  uint64_t *ret_bytes_per_s, double *ret_cpu_share, GError **error);
+bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, MigProbe *probe,
+                                  GError **error);
 bool mig_libvirt_write_profile(MigConn *conn, const char *uuid, const MigProfile *profile, GError **error);
 bool mig_libvirt_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error);
 bool mig_libvirt_abort_job(MigConn *conn, const char *uuid, const MigGuard *guard, GError **error);

@@ -2,6 +2,8 @@
 /* The probe: the guest's dirty rate and how busy its CPUs are, before the migration; and the profile that keeps them. */
 #include "libmigrate/virt/libvirt.h"
 
+#include <string.h>
+
 /* How much longer than requested the measurement may take, and how often to poll it. */
 #define PROBE_GRACE_MS 3000
 #define PROBE_POLL_MS  50
@@ -11,6 +13,7 @@ typedef struct Reading {
   bool measured;
   uint64_t bytes_per_s;
   uint64_t busiest_cpu_ms;
+  uint64_t resident_bytes;
 } Reading;
 
 static void read_vcpus(virDomainStatsRecordPtr record, MigVcpus *vcpus, Reading *reading) {
@@ -43,24 +46,43 @@ static void read_dirty_rate(virDomainStatsRecordPtr record, Reading *reading) {
     reading->bytes_per_s = (uint64_t)mib_per_s * MIG_MIB_BYTES;
 }
 
+static void read_resident(virDomainStatsRecordPtr record, Reading *reading) {
+  unsigned long long kib = 0;
+
+  if (virTypedParamsGetULLong(record->params, record->nparams, "balloon.rss", &kib) == 1)
+    reading->resident_bytes = kib * 1024;
+}
+
 static bool read_stats(virDomainPtr domain, MigVcpus *vcpus, Reading *ret_reading, GError **error) {
   virDomainPtr domains[] = {domain, NULL};
   virDomainStatsRecordPtr *records = NULL;
   Reading reading = {0};
 
-  if (virDomainListGetStats(domains, VIR_DOMAIN_STATS_DIRTYRATE | VIR_DOMAIN_STATS_VCPU, &records, 0) < 0)
+  if (virDomainListGetStats(domains,
+                            VIR_DOMAIN_STATS_DIRTYRATE | VIR_DOMAIN_STATS_VCPU | VIR_DOMAIN_STATS_BALLOON,
+                            &records, 0) < 0)
     return mig_virt_error_take(error, "cannot read the dirty rate");
   if (records[0]) {
     read_vcpus(records[0], vcpus, &reading);
     read_dirty_rate(records[0], &reading);
+    read_resident(records[0], &reading);
   }
   virDomainStatsRecordListFree(records);
   *ret_reading = reading;
   return true;
 }
 
-bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds,
-                                  uint64_t *ret_bytes_per_s, double *ret_cpu_share, GError **error) {
+/* The kernel does not count huge pages as resident. */
+static bool has_hugepages(virDomainPtr domain) {
+  char *xml = virDomainGetXMLDesc(domain, 0);
+  bool has = !xml || strstr(xml, "<hugepages");
+
+  free(xml);
+  return has;
+}
+
+bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, MigProbe *probe,
+                                  GError **error) {
   g_auto(MigLease) lease = {0};
   g_autoptr(virDomain) domain = mig_lease_take_domain(conn, uuid, &lease, error);
   gint64 begin, waited_ms = 0;
@@ -84,8 +106,9 @@ bool mig_libvirt_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seco
                 "QEMU did not measure the dirty rate within %u s", seconds + PROBE_GRACE_MS / 1000);
     return false;
   }
-  *ret_bytes_per_s = after.bytes_per_s;
-  *ret_cpu_share = MIN((double)(after.busiest_cpu_ms - before.busiest_cpu_ms) / (double)waited_ms, 1.0);
+  mig_dirty_curve_observe(&probe->curve, seconds, (double)after.bytes_per_s * seconds);
+  probe->cpu_share = MIN((double)(after.busiest_cpu_ms - before.busiest_cpu_ms) / (double)waited_ms, 1.0);
+  probe->resident_bytes = has_hugepages(domain) ? 0 : after.resident_bytes;
   return true;
 }
 

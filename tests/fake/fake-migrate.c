@@ -82,8 +82,8 @@ static bool sit_in(MigConn *conn, FakeDomain *domain, gint64 serial, gint64 deta
 }
 
 /* Answers at once: time is what tests have least of. */
-bool fake_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, uint64_t *ret_bytes_per_s,
-                           double *ret_cpu_share, GError **error) {
+bool fake_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, MigProbe *probe,
+                           GError **error) {
   FakeDomain *domain;
 
   if (!fake_enter(conn, "probe_dirty_rate", NULL, error))
@@ -91,8 +91,8 @@ bool fake_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, ui
   domain = fake_find(conn, uuid, error);
   if (!domain)
     return fake_leave(conn, false);
-  *ret_bytes_per_s = (uint64_t)(fake_dirtied(domain, seconds) / seconds);
-  *ret_cpu_share = 1;
+  mig_dirty_curve_observe(&probe->curve, seconds, fake_dirtied(domain, seconds));
+  probe->cpu_share = 1;
   return fake_leave(conn, true);
 }
 

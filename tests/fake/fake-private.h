@@ -77,8 +77,8 @@ bool fake_survey_target_op(MigConn *conn, const MigDomainFacts *domain, const Mi
 
 /* --- fake-migrate.c --- */
 
-bool fake_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, uint64_t *ret_bytes_per_s,
-                           double *ret_cpu_share, GError **error);
+bool fake_probe_dirty_rate(MigConn *conn, const char *uuid, unsigned seconds, MigProbe *probe,
+                           GError **error);
 bool fake_write_profile(MigConn *conn, const char *uuid, const MigProfile *profile, GError **error);
 bool fake_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error);
 bool fake_job_stats(MigConn *conn, const char *uuid, MigVcpus *vcpus, MigSample *ret_sample, GError **error);

@@ -258,16 +258,21 @@ static void print_result(const Race *race, bool success) {
  * where its phase matters. */
 static void look_at_guest(const Race *race, const MigDomainFacts *facts, StrategyGuest *ret_guest) {
   g_autoptr(GError) error = NULL;
+  MigProbe probe = {0};
   *ret_guest = (StrategyGuest){
       .memory_bytes = facts->memory_bytes,
       .probe_dirty_bytes_per_s = UINT64_MAX,
       .link_bytes_per_s = race->options->link_bytes_per_s,
       .passthrough = facts->passthrough,
   };
-  if (!race->options->no_probe &&
-      !race->driver->ops->probe_dirty_rate(race->conn, facts->uuid, 1, &ret_guest->probe_dirty_bytes_per_s,
-                                           &ret_guest->probe_cpu_share, &error))
+  if (race->options->no_probe)
+    return;
+  if (!race->driver->ops->probe_dirty_rate(race->conn, facts->uuid, 1, &probe, &error)) {
     fprintf(stderr, "race: %s\n", error->message);
+    return;
+  }
+  ret_guest->probe_dirty_bytes_per_s = (uint64_t)mig_dirty_curve_lower(&probe.curve, 1);
+  ret_guest->probe_cpu_share = probe.cpu_share;
 }
 
 /* The strategy's wishes for the start, as the driver takes them: goals, of which it makes flags and parameters. */

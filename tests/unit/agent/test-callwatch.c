@@ -64,8 +64,7 @@ static bool gate_job_stats(MigConn *conn, const char *uuid, MigVcpus *vcpus, Mig
 static bool gate_migrate(MigConn *conn, const MigMigrateRequest *request, GError **error) {
   return pass();
 }
-static bool gate_probe(MigConn *conn, const char *uuid, unsigned seconds, uint64_t *ret_bytes_per_s,
-                       double *ret_cpu_share, GError **error) {
+static bool gate_probe(MigConn *conn, const char *uuid, unsigned seconds, MigProbe *probe, GError **error) {
   return pass();
 }
 static void gate_free(MigDriver *driver) {
@@ -135,10 +134,9 @@ static gpointer migrate(gpointer data) {
 static gpointer probe(gpointer data) {
   MigDriver *driver = data;
   MigConn *conn = driver->ops->open(driver, "gate:///system", 1000, NULL, NULL, NULL);
-  uint64_t rate;
-  double share;
+  MigProbe measured = {0};
 
-  assert_true(driver->ops->probe_dirty_rate(conn, UUID, 20, &rate, &share, NULL));
+  assert_true(driver->ops->probe_dirty_rate(conn, UUID, 20, &measured, NULL));
   driver->ops->close(conn);
   return NULL;
 }

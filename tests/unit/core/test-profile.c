@@ -45,11 +45,18 @@ static const struct Expectation {
     {"a clock that was set back does no harm", {{600, 1, 20}}, 10, true, 20, 20},
 };
 
+static void note(MigProfile *profile, int64_t now_usec, unsigned seconds, double bytes_per_s,
+                 double cpu_share) {
+  MigProbe probe = {.cpu_share = cpu_share, .resident_bytes = 3 * MIB};
+  mig_dirty_curve_observe(&probe.curve, seconds, bytes_per_s * seconds);
+  mig_profile_note(profile, now_usec, seconds, &probe);
+}
+
 static MigProfile profile_of(const Note *notes) {
   MigProfile profile = {0};
   for (int i = 0; notes[i].seconds > 0; i++)
-    mig_profile_note(&profile, MIDNIGHT + notes[i].minute * MINUTE, notes[i].seconds,
-                     notes[i].mib_per_s * MIB, 0);
+    note(&profile, MIDNIGHT + notes[i].minute * MINUTE, notes[i].seconds, (double)(notes[i].mib_per_s * MIB),
+         0);
   return profile;
 }
 
@@ -68,7 +75,7 @@ static void alternates(void **state) {
   unsigned expected[] = {1, 3, 1, 3};
   for (size_t i = 0; i < LENGTH(expected); i++) {
     assert_int_equal(mig_profile_seconds(&profile), expected[i]);
-    mig_profile_note(&profile, MIDNIGHT, expected[i], MIB, 0.5);
+    note(&profile, MIDNIGHT, expected[i], MIB, 0.5);
   }
   assert_int_equal(profile.probes, 4);
   assert_int_equal(profile.hours[0].probes, 2);
@@ -82,7 +89,7 @@ static void survives_its_text(void **state) {
   char text[MIG_PROFILE_TEXT_SIZE], text_again[MIG_PROFILE_TEXT_SIZE];
   /* As long as it gets: each hour measured very often, with the largest rates. */
   for (int64_t i = 0; i < 24 * 100; i++)
-    mig_profile_note(&profile, MIDNIGHT + i * HOUR, i / 24 % 2 ? 3 : 1, UINT64_MAX, 0.357);
+    note(&profile, MIDNIGHT + i * HOUR, i / 24 % 2 ? 3 : 1, 1e30, 0.357);
   for (int i = 0; i < MIG_PROFILE_HOURS; i++)
     profile.hours[i].probes = 1000000;
   mig_profile_format(&profile, text);
@@ -91,29 +98,30 @@ static void survives_its_text(void **state) {
   assert_string_equal(text, text_again);
   assert_memory_equal(&profile.hours, &again.hours, sizeof(profile.hours));
   assert_int_equal(profile.probes, again.probes);
+  assert_int_equal(again.resident_bytes, 3 * MIB);
 }
 
 static const struct Text {
   const char *name, *text;
   bool ok;
 } texts[] = {
-    {"the shortest", "1 1700000000 1 2048 0 350", true},
-    {"with an hour", "1 1700000000 1 2048 0 350 13:1:2048:2048", true},
+    {"the shortest", "1 1700000000 1 2048 0 350 9", true},
+    {"with an hour", "1 1700000000 1 2048 0 350 9 13:1:2048:2048", true},
     {"nothing", "", false},
-    {"of a newer version", "2 1700000000 1 2048 0 350", false},
-    {"never measured", "1 1700000000 0 2048 0 350", false},
+    {"of a newer version", "2 1700000000 1 2048 0 350 9", false},
+    {"never measured", "1 1700000000 0 2048 0 350 9", false},
     {"cut off", "1 1700000000 1 2048", false},
-    {"cut off in an hour", "1 1700000000 1 2048 0 350 13:1:2048", false},
-    {"more than a thousand per mille", "1 1700000000 1 2048 0 1001", false},
-    {"an hour too many", "1 1700000000 1 2048 0 350 24:1:2048:2048", false},
-    {"a mean above the most", "1 1700000000 1 2048 0 350 13:1:2049:2048", false},
-    {"an hour that was never measured", "1 1700000000 1 2048 0 350 13:0:0:0", false},
-    {"negative", "1 -1700000000 1 2048 0 350", false},
-    {"a number that overflows", "1 99999999999999999999999 1 2048 0 350", false},
-    {"a rate of no machine", "1 1700000000 1 1099511627777 0 350", false},
-    {"words", "1 1700000000 1 2048 0 lots", false},
-    {"something after it", "1 1700000000 1 2048 0 350 x", false},
-    {"white space around it", " 1 1700000000 1 2048 0 350", false},
+    {"cut off in an hour", "1 1700000000 1 2048 0 350 9 13:1:2048", false},
+    {"more than a thousand per mille", "1 1700000000 1 2048 0 1001 9", false},
+    {"an hour too many", "1 1700000000 1 2048 0 350 9 24:1:2048:2048", false},
+    {"a mean above the most", "1 1700000000 1 2048 0 350 9 13:1:2049:2048", false},
+    {"an hour that was never measured", "1 1700000000 1 2048 0 350 9 13:0:0:0", false},
+    {"negative", "1 -1700000000 1 2048 0 350 9", false},
+    {"a number that overflows", "1 99999999999999999999999 1 2048 0 350 9", false},
+    {"a rate of no machine", "1 1700000000 1 1099511627777 0 350 9", false},
+    {"words", "1 1700000000 1 2048 0 lots 9", false},
+    {"something after it", "1 1700000000 1 2048 0 350 9 x", false},
+    {"white space around it", " 1 1700000000 1 2048 0 350 9", false},
 };
 
 static void parses(void **state) {

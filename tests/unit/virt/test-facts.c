@@ -34,9 +34,9 @@ static void a_profile_is_read_from_the_metadata(void **state) {
     const char *element;
     unsigned probes;
   } rows[] = {
-      {"<h:profile xmlns:h='https://handoffd.io/xmlns/profile/1'>1 1700000000 7 2048 0 350</h:profile>", 7},
+      {"<h:profile xmlns:h='https://handoffd.io/xmlns/profile/1'>1 1700000000 7 2048 0 350 9</h:profile>", 7},
       {"<h:profile xmlns:h='https://handoffd.io/xmlns/profile/1'>what?</h:profile>", 0},
-      {"<h:profile xmlns:h='urn:x'>1 1700000000 7 2048 0 350</h:profile>", 0},
+      {"<h:profile xmlns:h='urn:x'>1 1700000000 7 2048 0 350 9</h:profile>", 0},
       {"", 0},
   };
 
