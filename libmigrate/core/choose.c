@@ -21,6 +21,7 @@
  *   pause          the downtime limit is raised to what the pause will take, within max_pause_ms: QEMU stops the guest
  *                  after the first pass that fits, so a wrong forecast makes it late and never too long
  *   post_copy      only where pre-copy is not open, while data is moving, and not in the first pass unless it would be late then
+ *                  or the guest is known to be hopeless
  *   none           when two passes have confirmed it, QEMU may stop the guest at any pass that fits the goal; if none comes,
  *                  the migration is aborted with NOT_CONVERGING
  *

@@ -263,10 +263,10 @@ static unsigned next_throttle(unsigned pct, unsigned max_pct) {
 }
 
 /* QEMU throttles once two passes have dirtied more than half of what they sent. Earlier passes are not known. False:
- * it will not. */
-static bool walk_to_throttle(Walk *walk, double sent) {
+ * it will not, in so many passes. */
+static bool walk_to_throttle(Walk *walk, double sent, unsigned passes) {
   unsigned high = walk->bytes > HIGH_RATIO * sent;
-  while (high < 2 && walk->passes < HIGH_PASSES_MAX) {
+  while (high < 2 && walk->passes < passes) {
     sent = walk->bytes;
     walk_pass(walk);
     high += walk->bytes > HIGH_RATIO * sent;
@@ -303,7 +303,9 @@ static MigWayForecast forecast_auto_converge(const MigDirtyCurve *curve, const M
   unsigned max_pct = mig_throttle_cap_pct(policy);
   MigWayForecast last = {.bar = MIG_WAY_NEVER_ENDS};
   Walk before = walk_start(curve, standing, 1.0);
-  if (standing->throttle_pct == 0 && !walk_to_throttle(&before, pass_wire(standing)))
+  bool ends = pre_copy->bar == MIG_WAY_OPEN && pre_copy->passes < HIGH_PASSES_MAX;
+  unsigned passes = ends ? pre_copy->passes : HIGH_PASSES_MAX;
+  if (standing->throttle_pct == 0 && !walk_to_throttle(&before, pass_wire(standing), passes))
     return *pre_copy; /* QEMU would leave the guest alone, so it goes like pre-copy */
   unsigned first_pct = standing->throttle_pct > 0 ? standing->throttle_pct : LEAST_THROTTLE_PCT;
   for (unsigned pct = first_pct; pct <= max_pct; pct = next_throttle(pct, max_pct)) {

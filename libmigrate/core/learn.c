@@ -41,6 +41,8 @@ static PassBegun pass_begun(const MigMonitor *monitor, const MigSample *sample) 
   uint64_t sent = since(gone_bytes(sample), gone_bytes(last));
   uint64_t bytes = (sample->memory_remaining_bytes + since(sent, last->memory_remaining_bytes)) / passes;
   uint64_t dirtied = since(sample->memory_remaining_bytes + sent, last->memory_remaining_bytes) / passes;
+  /* What short passes leave over is not in the mean. */
+  bytes = bytes > sample->memory_remaining_bytes ? bytes : sample->memory_remaining_bytes;
   uint64_t sent_of_this = since(bytes, sample->memory_remaining_bytes);
   uint64_t ago_ms = 0;
   if (choose_bandwidth(monitor) > 0)

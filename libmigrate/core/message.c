@@ -7,6 +7,7 @@
 #include "libmigrate/core/throttle.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 static const char *time_text(uint64_t ms, char text[static TEXT_NUMBER_SIZE]) {
@@ -153,7 +154,10 @@ static void add_bars(Text *text, const MigMonitor *monitor) {
 
 /* The goals that would have let it finish. */
 static void add_remedy(Text *text, const MigMonitor *monitor) {
-  double pause_ms = monitor->forecast.ways[MIG_WAY_PAUSE].pause_s * 1000;
+  const MigWayForecast *pause = &monitor->forecast.ways[MIG_WAY_PAUSE];
+  /* Not less than what is dirty now would take. */
+  double more_s = (double)monitor->pass_bytes / choose_bandwidth(monitor) - pause->downtime_s;
+  double pause_ms = (pause->pause_s + fmax(more_s, 0)) * 1000;
   const char *post_copy =
       mig_policy_get(&monitor->policy, MIG_POLICY_ALLOW_POST_COPY) ? NULL : "allow_post_copy";
   char higher[40];

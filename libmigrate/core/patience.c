@@ -16,6 +16,10 @@
 #define CHANGING_PATIENCE_MS 60000
 /* A dirty rate of up to this share of the bandwidth is near it: probes and pass sizes are accurate within 10 %. */
 #define NEAR_LINK 1.25
+/* ... and from this share on, it is hopeless. */
+#define HOPELESS_LINK 1.5
+/* So much of the first pass a guest must have been as busy as it was measured. Post-copy is then little later than at once. */
+#define KNOWN_SHARE 0.15
 /* Share of the deadline after which a pause is no longer postponed. */
 #define DEADLINE_SHARE 0.5
 /* The deadline is near when this share of it is over: what ends by then can wait. */
@@ -95,13 +99,25 @@ bool patience_is_at_goal(const MigMonitor *monitor) {
          !patience_deadline_is_near(monitor);
 }
 
+/* It was measured before the start, and is as busy now: what it dirties leaves no doubt, and shows no calm second. */
+static bool is_known_hopeless(const MigMonitor *monitor) {
+  const MigSample *last = &monitor->last;
+  const MigGuestLoad *load = &monitor->load;
+  return monitor->curve.n > 0 && monitor->pace.written.have_rate && load->seen && is_far(monitor) &&
+         load->least_share >= CHOOSE_CALM_SHARE * monitor->cpu_share &&
+         mig_dirty_curve_lower(&monitor->curve, 1.0) >= HOPELESS_LINK * choose_bandwidth(monitor) &&
+         (double)last->memory_remaining_bytes <= (1 - KNOWN_SHARE) * (double)last->memory_total_bytes;
+}
+
 /* In the first pass little is known: what the guest does next, and how many zeroes are still to come. And the more of it is
- * sent by pre-copy, the shorter is the guest on two hosts. So it is waited for, while post-copy is in time then. */
+ * sent by pre-copy, the shorter is the guest on two hosts. So it is waited for, while post-copy is in time then. But what
+ * a hopeless guest dirties is sent twice for nothing. */
 static bool can_wait_for_pass(const MigMonitor *monitor) {
   const MigWayForecast *post_copy = &monitor->forecast.ways[MIG_WAY_POST_COPY];
   double deadline_s = (double)since(mig_monitor_deadline_ms(monitor), monitor->start_ms) / 1000.0;
   double again_s = (double)choose_dirtied_in_pass(monitor) / choose_bandwidth(monitor);
-  return monitor->last.iteration <= 1 && post_copy->total_s + again_s < SPARE_SHARE * deadline_s;
+  return monitor->last.iteration <= 1 && !is_known_hopeless(monitor) &&
+         post_copy->total_s + again_s < SPARE_SHARE * deadline_s;
 }
 
 /* Pre-copy may yet end: of a guest that works in bursts, or gains, or is near its goal. */

@@ -92,11 +92,14 @@ void mig_plan(const MigProbe *probe, uint64_t memory_bytes, const MigLinkFacts *
   mig_forecast(&guess, &standing, policy, &open, &plan.forecast);
 
   /* QEMU throttles by its own rule, even a guest that would converge, or that post-copy would migrate without that
-   * cost: enable it only where it is the chosen way, or where no way is known. */
+   * cost: enable it only where it is the chosen way, or where no way is known. Or where QEMU would leave the guest alone:
+   * should the link carry less than was assumed, and only then, it begins. */
   const MigWayForecast *throttled = &plan.forecast.ways[MIG_WAY_AUTO_CONVERGE];
-  plan.auto_converge = allow_auto_converge &&
-                       (plan.forecast.best == MIG_WAY_AUTO_CONVERGE || plan.forecast.best == MIG_WAY_COUNT);
-  if (plan.auto_converge && throttled->bar == MIG_WAY_OPEN) {
+  bool spare = plan.forecast.best == MIG_WAY_PRE_COPY && throttled->throttle_pct == 0 && !plan.post_copy &&
+               standing.sync_s < limit_s;
+  plan.auto_converge = allow_auto_converge && (plan.forecast.best == MIG_WAY_AUTO_CONVERGE ||
+                                               plan.forecast.best == MIG_WAY_COUNT || spare);
+  if (plan.auto_converge && throttled->bar == MIG_WAY_OPEN && throttled->throttle_pct > 0) {
     plan.throttle_initial_pct = first_throttle(throttled->throttle_pct, policy);
     plan.throttle_increment_pct = plan.throttle_initial_pct >= 90 ? 1 : 5;
   }

@@ -336,9 +336,8 @@ static void begin(Sim *sim) {
   sim_dirtying_init(&sim->dirtying, &scenario->guest, scenario->seed * 2 + 1);
   sim->random = scenario->seed * 2;
   if (!scenario->no_probe) { /* right within 10 % */
-    guest.probe_dirty_bytes_per_s =
-        whole(sim_dirtying_probe(&scenario->guest) * (0.9 + 0.2 * sim_random(&sim->random)));
-    guest.probe_cpu_share = sim_dirtying_cpu_share(&sim->dirtying, 0);
+    double bytes = sim_dirtying_probe(&scenario->guest, &guest.probe_cpu_share);
+    guest.probe_dirty_bytes_per_s = whole(bytes * (0.9 + 0.2 * sim_random(&sim->random)));
   }
   sim->nominal = (double)scenario->link.bytes_per_s;
   sim->cut_us = NEVER;

@@ -14,6 +14,7 @@
  * the writes of the larger phase been at its far end; an error of at most W of the smaller one, once.) */
 
 #define NOISE_US INT64_C(500000)
+#define PROBE_US INT64_C(1000000)
 
 /* splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014) */
 double sim_random(uint64_t *state) {
@@ -119,10 +120,20 @@ double sim_dirtying_cpu_share(const SimDirtying *dirtying, unsigned throttle_pct
   return sim_dirtying_rate(dirtying) > 0 ? fmin(busy, (100.0 - throttle_pct) / 100.0) : 0;
 }
 
-double sim_dirtying_probe(const SimGuest *guest) {
+double sim_dirtying_probe(const SimGuest *guest, double *ret_cpu_share) {
+  SimDirtying probed;
+  SimGuest steady = *guest;
   double bytes = 0;
+  *ret_cpu_share = 0;
+  steady.noise_pct = 0;
+  sim_dirtying_init(&probed, &steady, 0);
+  for (int64_t now_us = 0, next_us; now_us < PROBE_US; now_us = next_us) {
+    next_us = sim_dirtying_next_us(&probed) < PROBE_US ? sim_dirtying_next_us(&probed) : PROBE_US;
+    sim_dirtying_run(&probed, next_us - now_us, 1.0);
+    *ret_cpu_share += sim_dirtying_cpu_share(&probed, 0) * (double)(next_us - now_us) / PROBE_US;
+    sim_dirtying_change(&probed, next_us);
+  }
   for (unsigned i = 0; i < SIM_REGIONS; i++)
-    if (guest->phases[0].regions[i].rate_bytes_per_s > 0)
-      bytes += written(&guest->phases[0].regions[i], 0, (double)guest->phases[0].regions[i].rate_bytes_per_s);
+    bytes += sim_dirtying_harvest(&probed, i);
   return bytes;
 }

@@ -39,8 +39,8 @@ double sim_dirtying_speed(const SimGuest *guest, unsigned throttle_pct);
 /* What share of its CPU a busy vCPU uses now, throttled by pct. */
 double sim_dirtying_cpu_share(const SimDirtying *dirtying, unsigned throttle_pct);
 
-/* What a probe of one second would say. */
-double sim_dirtying_probe(const SimGuest *guest);
+/* What a probe of one second would say: what is written, and what share of its CPU a busy vCPU uses. */
+double sim_dirtying_probe(const SimGuest *guest, double *ret_cpu_share);
 
 /* Uniform in [0, 1). */
 double sim_random(uint64_t *state);
