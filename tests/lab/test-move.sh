@@ -62,7 +62,7 @@ move_near_the_link() {
     stopwatch ctl a -j migrate web "${uri[b]}" >"$LAB_DIR/progress"
     progress=$(<"$LAB_DIR/progress")
     facts=$("$LAB" truth web)
-    wire=$("$LAB" wire)
+    wire=$("$LAB" wire --threshold 100000) # not the checks' questions
 }
 
 numbers_agree() {

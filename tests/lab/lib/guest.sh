@@ -46,6 +46,7 @@ make_images() { # make_images GUEST MIB
 # Huge pages belong to the machine. The kernel makes so many more when a QEMU wants them, and takes them back when it ends.
 allow_huge_pages() { # allow_huge_pages MIB
     local file=/proc/sys/vm/nr_overcommit_hugepages pages=$(($1 * 2 + 64))
+    [[ -e $LAB_DIR/huge-pages-before ]] || cat "$file" >"$LAB_DIR/huge-pages-before"
     (($(cat "$file") >= pages)) || printf '%d\n' "$pages" >"$file" || die "this machine lends no huge pages"
 }
 

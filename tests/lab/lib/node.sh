@@ -199,6 +199,8 @@ end_lab() {
         kill -KILL "$pid"
         wait_for 20 lab_is_down || die "the lab's init, process $pid, does not die"
     fi
+    # What a guest with huge pages needed of the machine; see allow_huge_pages.
+    [[ ! -s $LAB_DIR/huge-pages-before ]] || cat "$LAB_DIR/huge-pages-before" >/proc/sys/vm/nr_overcommit_hugepages || true
     if [[ -f $LAB_DIR/.handoffd-lab ]]; then
         # the marker goes last, so that an interrupted run can be repeated
         find "$LAB_DIR" -xdev -mindepth 1 -maxdepth 1 ! -name .handoffd-lab -exec rm -rf --one-file-system -- {} +
