@@ -465,7 +465,8 @@ static const RuleRow rows[] = {
                                             "pause or auto-converge."},
                                            rule_fault,
                                            RULE_FAULT_RESUME,
-                                           .of_target = true},
+                                           .of_target = true,
+                                           .avoids_post_copy = true},
     [MIG_CHECK_EMULATOR_FORGETS] = {{"EMULATOR_FORGETS", WARNING, MIG_CAUSE_NONE,
                                      "Its memory at the target may be out of date in places. Prefer KVM, a "
                                      "newer QEMU, or a migration while it is shut off."},

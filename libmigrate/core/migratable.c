@@ -36,8 +36,7 @@ static void try_row(const MigCheckInput *in, const RuleRow *row, MigCheckReport 
     return;
   if (!row->test(in, row->argument, row->lead, &text) || !(finding = next_finding(report)))
     return;
-  if (row->test == rule_fault && row->argument == RULE_FAULT_RESUME)
-    report->avoid_post_copy = true;
+  report->avoid_post_copy |= row->avoids_post_copy;
   finding->code = row->info.code;
   finding->blocks = row->info.blocks;
   finding->transient = row->info.transient;

@@ -230,7 +230,7 @@ static bool observe(MigMonitor *monitor, const MigSample *sample) {
     monitor->memory.at_ms = monitor->disk.at_ms = monitor->last_flow_ms = monitor->iteration_low_ms = now;
     monitor->iteration_low_bytes = sample->memory_remaining_bytes;
   }
-  /* libvirt begins with the memory when the disks were copied once. From then on what they write is no sign of life. */
+  /* libvirt copies the disks first. Once memory flows, their mirrors only follow the guest, which does not show that the stream is alive. */
   bool disks_first = monitor->flow_begin_ms == 0 && sample->memory_processed_bytes == 0;
   if (sample->memory_processed_bytes != last->memory_processed_bytes ||
       (disks_first && sample->disk_processed_bytes != last->disk_processed_bytes))

@@ -15,8 +15,9 @@ typedef struct RuleRow {
   MigCheckInfo info;
   RuleFunc *test;
   unsigned argument;
-  const char *lead; /* begins the list of what was seen */
-  bool of_target;   /* needs the target's answers */
+  const char *lead;      /* begins the list of what was seen */
+  bool of_target;        /* needs the target's answers */
+  bool avoids_post_copy; /* a finding makes post-copy unsafe */
 } RuleRow;
 
 const RuleRow *rules_row(MigCheck check);

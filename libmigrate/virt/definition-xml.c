@@ -84,7 +84,7 @@ static bool is_profile(const xmlNode *node) {
   return node->ns && g_strcmp0((const char *)node->ns->href, MIG_PROFILE_NAMESPACE) == 0;
 }
 
-/* The agent's own note is no change that somebody made, nor is an element that holds nothing else. */
+/* The agent's own note does not count as a change; nor does <metadata> that holds nothing else. */
 static bool is_note(const xmlNode *node) {
   const xmlNode *child = node->children;
 
