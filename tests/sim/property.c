@@ -445,17 +445,7 @@ static void tell(const Run *run, uint64_t seed) {
       printf(" %s=%s", mig_policy_key_info((MigPolicyKey)key)->name, text);
     }
   printf("; deadline at %.1f s\n", (double)deadline_ms(run) / 1000.0);
-  fflush(stdout);
-  char *course = NULL;
-  size_t size = 0;
-  FILE *memory = open_memstream(&course, &size);
-  if (!memory)
-    return;
-  sim_trace_print(memory, &run->scenario, &run->result);
-  fclose(memory);
-  for (char *save = NULL, *line = strtok_r(course, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-    printf("# %s\n", line);
-  free(course);
+  sim_trace_comment(&run->scenario, &run->result);
 }
 
 int main(int argc, char **argv) {

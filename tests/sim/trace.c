@@ -3,6 +3,8 @@
 #include "tests/sim/trace.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 static double mib(uint64_t bytes) {
   return (double)bytes / (double)MIG_MIB_BYTES;
@@ -67,4 +69,17 @@ void sim_trace_print(FILE *file, const SimScenario *scenario, const SimResult *r
   if (result->over_cap_ms > 0)
     fprintf(file, ", above what is permitted for %.1f s", (double)result->over_cap_ms / 1000.0);
   fputs("\n\n", file);
+}
+
+void sim_trace_comment(const SimScenario *scenario, const SimResult *result) {
+  char *course = NULL;
+  size_t size = 0;
+  FILE *memory = open_memstream(&course, &size);
+  if (!memory)
+    return;
+  sim_trace_print(memory, scenario, result);
+  fclose(memory);
+  for (char *save = NULL, *line = strtok_r(course, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+    printf("# %s\n", line);
+  free(course);
 }

@@ -7,3 +7,6 @@
 #include <stdio.h>
 
 void sim_trace_print(FILE *file, const SimScenario *scenario, const SimResult *result);
+
+/* The same to stdout, as TAP comments. */
+void sim_trace_comment(const SimScenario *scenario, const SimResult *result);

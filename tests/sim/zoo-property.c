@@ -217,8 +217,7 @@ static double now_s(void) {
 
 static void tell(const Run *run, uint64_t seed) {
   const SimGuest *guest = &run->scenario.guest;
-  char text[512], *course = NULL;
-  size_t size = 0;
+  char text[512];
   zoo_phases_text(&run->guest, text, sizeof(text));
   printf("# guest %" PRIu64 ": %" PRIu64 " MiB, %u %% zero (%s), link %.0f MiB/s, %s", seed,
          run->guest.memory_mib, run->guest.zero_pct, zoo_where_name(run->guest.zero_where),
@@ -238,14 +237,7 @@ static void tell(const Run *run, uint64_t seed) {
   if (run->judged_patiently)
     printf("# with patience: %s after %.1f s, downtime %" PRIu64 " ms\n", sim_end_name(run->patient.end),
            (double)run->patient.total_ms / 1000.0, run->patient.downtime_ms);
-  FILE *memory = open_memstream(&course, &size);
-  if (!memory)
-    return;
-  sim_trace_print(memory, &run->scenario, &run->result);
-  fclose(memory);
-  for (char *save = NULL, *line = strtok_r(course, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-    printf("# %s\n", line);
-  free(course);
+  sim_trace_comment(&run->scenario, &run->result);
 }
 
 int main(int argc, char **argv) {
