@@ -38,7 +38,7 @@ static json_t *move(Bb *bb, const char *domain) {
   return bb_await_phase(bb, text_of(job, "id"), "succeeded");
 }
 
-/* On a busy machine the end may be heard of before the event that goes before it, on another connection: that is not exact. */
+/* On a busy machine two connections may deliver their events in the wrong order. The parts are then reported as inexact. */
 static void the_total_is_what_a_stopwatch_shows(void **state) {
   static const char *const domains[] = {"vm1", "vm2", "vm3"};
   Bb *bb = *state;
